@@ -5,13 +5,15 @@ A path counts here if it has owners, or if an exception was approved for it from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from patchgate.approvals import approved_merges
 from patchgate.approvals.approved_merges import Approved
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit
+from patchgate.approvals.whole_commits import Effort, MissingPart, Slot, Values, WholeCommit
 from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
@@ -75,7 +77,8 @@ class Contents:
     def __init__(self, objects: Objects, policies: TreePolicies) -> None:
         self._objects, self.policies = objects, policies
         self._written: list[Policy] = []
-        self._found: dict[tuple[str, ...], list[str]] = {}
+        self._bases: dict[tuple[str, ...], list[str]] = {}
+        self.effort = Effort()
 
     def value(self, slot: Slot, entry: Entry | None) -> Hashable:
         """Return it; of a file in which everybody may change the rest, what it says about the rules."""
@@ -100,20 +103,15 @@ class Contents:
 
     def bases(self, *parents: str) -> Sequence[str]:
         """Return the commits in which two parents of a merge began; the empty tree if there is none."""
-        return self._once(("bases", *parents), lambda: common_ancestors(self._objects.repository, *parents))
+        if parents not in self._bases:
+            found = common_ancestors(self._objects.repository, *parents)
+            self._bases[parents] = found or [self._objects.empty_tree]
+        return self._bases[parents]
 
-    def newest(self, commits: Set[str]) -> Sequence[str]:
-        """Return those of some commits on which no other of them stands; the empty tree for none."""
-        asked = sorted(commits)
-        words = ("merge-base", "--independent", *asked)
-        if len(asked) < 2:
-            return asked or [self._objects.empty_tree]
-        return self._once(words, lambda: self._objects.repository.output(*words).decode("ascii").split())
-
-    def _once(self, key: tuple[str, ...], ask: Callable[[], list[str]]) -> Sequence[str]:
-        if key not in self._found:
-            self._found[key] = ask() or [self._objects.empty_tree]
-        return self._found[key]
+    @property
+    def empty_tree(self) -> str:
+        """What a commit has that stands on nothing."""
+        return self._objects.empty_tree
 
     def values(self, commit: str, slots: Iterable[Slot]) -> Mapping[Slot, Hashable]:
         """Return what a commit has."""
@@ -322,7 +320,7 @@ class _Commits:
             if any(each.slot in before for each in mine)
         }
         new = _NewCommits(self._history, self._contents, [*before])
-        return approved_merges.find_part(new, before, result, approved, self._free)
+        return approved_merges.find_part(new, before, result, approved, self._free, self._contents.effort)
 
     def _approved(self, mine: Sequence[ApprovedPath], before: Values) -> Approved:
         """Return what was approved of a commit, and for whom it may decide about other slots."""
@@ -348,16 +346,19 @@ class _NewHistory:
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
         had = [] if ref.commit is None else [ref.commit]
         known = [each for each in (ref.base, *ref.other_bases) if each is not None]
+        self._repository = repository
+        self._had = [*known, *([] if ref.is_new else had)]
         # Children stand before their parents.
-        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *_without(known))
-        raw = repository.output(*words, *([] if ref.is_new else _without(had)))
-        lines = map(str.split, raw.decode("ascii").splitlines())
+        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *_without(self._had))
+        lines = map(str.split, repository.output(*words).decode("ascii").splitlines())
         self._parents = {commit: tuple(parents) for commit, *parents in lines}
         self.fresh: Sequence[str] = list(self._parents)
         if ref.is_new and had:
             # A new branch may get what the default branch has already.
             self.fresh = repository.output("rev-list", ref.tip or "", *_without(had)).decode("ascii").split()
-        self._found: dict[str, set[str]] = {}
+        self._known: list[str] = []
+        self._below: dict[str, int] = {}
+        self._begins: dict[int, Sequence[str]] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parents)
@@ -369,25 +370,28 @@ class _NewHistory:
         """Return the parents of one of them."""
         return self._parents.get(commit, ())
 
-    def ancestors_of(self, commit: str) -> set[str]:
-        """Return the ancestors of one of them, as far as they are new themselves."""
-        if commit not in self._found:
-            found: set[str] = set()
-            waiting = list(self._parents.get(commit, ()))
-            while waiting:
-                oid = waiting.pop()
-                if oid in self._parents and oid not in found:
-                    found.add(oid)
-                    waiting += self._parents[oid]
-            self._found[commit] = found
-        return self._found[commit]
-
-    def known_below(self, commit: str) -> set[str]:
-        """Return the commits that are not new and on which new ones at or below a commit stand."""
+    def begins_of(self, commit: str) -> Sequence[str]:
+        """Return the newest commits at or below a commit that are not new."""
         if commit not in self._parents:
-            return {commit}
-        new = self.ancestors_of(commit) | {commit}
-        return {parent for each in new for parent in self._parents[each] if parent not in self._parents}
+            return [commit]
+        if not self._below:
+            self._find_below()
+        below = self._below[commit]
+        if below not in self._begins:
+            known = [each for each in self._known if self._below[each] & below]
+            several = len(known) > 1
+            self._begins[below] = common_ancestors(self._repository, commit, *self._had) if several else known
+        return self._begins[below]
+
+    def _find_below(self) -> None:
+        """Find the commits that are not new on which each stands: each of them has a bit."""
+        bits: dict[str, int] = {}
+        for commit, parents in reversed(self._parents.items()):
+            for parent in parents:
+                if parent not in self._parents:
+                    self._below[parent] = bits.setdefault(parent, 1 << len(bits))
+            self._below[commit] = functools.reduce(operator.or_, (self._below[each] for each in parents), 0)
+        self._known = list(bits)
 
 
 def _without(commits: Sequence[str]) -> list[str]:
@@ -400,14 +404,14 @@ class _NewCommits:
     def __init__(self, history: _NewHistory, contents: Contents, slots: Sequence[Slot]) -> None:
         self._history, self._contents, self._slots = history, contents, slots
         self._values: dict[str, Mapping[Slot, Hashable]] = {}
-        self.parents_of, self.ancestors_of = history.parents_of, history.ancestors_of
+        self.parents_of = history.parents_of
 
     def __iter__(self) -> Iterator[str]:
         return reversed(list(self._history))
 
     def begins_of(self, commit: str) -> Sequence[str]:
         """Return the newest commits of the branch on which any commit stands; the empty tree if none."""
-        return self._contents.newest(self._history.known_below(commit))
+        return self._history.begins_of(commit) or [self._contents.empty_tree]
 
     def bases_of(self, merge: str) -> Sequence[str]:
         """Return the commits in which the two parents of a merge began; the empty tree if none."""

@@ -23,9 +23,6 @@ from patchgate.approvals.whole_commits import (
 )
 from patchgate.values import dataclass
 
-# Commits and slots that are looked at for all merges of a ref, to find how their parents have come about.
-_MOST_WORK = 5_000_000
-
 
 def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
     """Return whether a merge has a path otherwise than git makes it where one side alone has changed it.
@@ -52,10 +49,6 @@ class NewCommits(Protocol):
 
     def parents_of(self, commit: str) -> Sequence[str]:
         """Return the parents of one of them."""
-        ...
-
-    def ancestors_of(self, commit: str) -> Set[str]:
-        """Return those of them on which one of them stands."""
         ...
 
     def begins_of(self, commit: str) -> Sequence[str]:
@@ -86,6 +79,7 @@ def find_part(
     result: Mapping[Slot, Hashable],
     approved: Mapping[str, Approved],
     free: Mapping[str, Sequence[WholeCommit]],
+    effort: Effort,
 ) -> MissingPart | None:
     """Return what would land in part; None if whole commits lead from what a branch has to a result.
 
@@ -95,10 +89,10 @@ def find_part(
         approved: what was approved, by commit.
         free: the changes for which nobody is asked, by commit.
     """
-    found = _WholeCommits(new, before, approved)
+    found = _WholeCommits(new, before, effort)
     for commit in new:
-        found.add(commit, free.get(commit, ()))
-    missing = find_missing(before, result, found.all)
+        found.add(commit, approved.get(commit), free.get(commit, ()))
+    missing = find_missing(before, result, found.all, effort)
     return missing and found.cause_of(missing)
 
 
@@ -106,25 +100,36 @@ class _WholeCommits:
     """Collects what may come as a whole: `all` has what the commits do that were added.
 
     `_needs` has what must have come before what stands on a commit, `_came` what has come where a commit has
-    what whole ones make, or None. `_causes` says why a commit has not, or why a merge cannot come.
+    what whole ones make, or None. `_causes` says why a commit has not, or why a merge cannot come. `_slots`
+    has those of the commits that do something; each of these has a bit, and `_below` those of a commit and of
+    what it stands on.
     """
 
-    def __init__(self, new: NewCommits, before: Values, approved: Mapping[str, Approved]) -> None:
+    def __init__(self, new: NewCommits, before: Values, effort: Effort) -> None:
         self.all: list[WholeCommit] = []
         self._causes: dict[str, MissingPart] = {}
-        self._new, self._before, self._approved = new, before, approved
+        self._new, self._before, self._effort = new, before, effort
         self._needs: dict[str, frozenset[str]] = {}
         self._came: dict[str, frozenset[str] | None] = {}
         self._slots: dict[str, Set[Slot]] = {}
-        self._effort = Effort(_MOST_WORK)
+        self._bits: dict[str, int] = {}
+        self._below: dict[str, int] = {}
 
-    def add(self, commit: str, free: Sequence[WholeCommit]) -> None:
-        """Add what a commit does; those below it are there."""
+    def add(self, commit: str, mine: Approved | None, free: Sequence[WholeCommit]) -> None:
+        """Add what a commit does; those below it are there.
+
+        Args:
+            mine: what was approved of it.
+            free: what it does besides.
+        """
+        parents = self._new.parents_of(commit)
+        below = self._bits[commit] = 1 << len(self._bits) if free or mine is not None else 0
+        for parent in parents:
+            below |= self._below.get(parent, 0)
+        self._below[commit] = below
         for each in free:
             self._append(each)
-        parents = self._new.parents_of(commit)
         needs = frozenset[str]().union(*(self._needs.get(each, frozenset()) for each in parents))
-        mine = self._approved.get(commit)
         if mine is not None and len(parents) > 1:
             needs = self._add_merge(commit, parents, mine) or needs | {commit}
         elif mine is not None:
@@ -155,8 +160,7 @@ class _WholeCommits:
             if is_chosen(made[slot], [side[slot] for side in sides], [base[slot] for base in began])
         }
         shown = mine.makes.keys() | chosen
-        below = self._new.ancestors_of(merge) & self._slots.keys()
-        touched = shown.union(*(self._slots[each] for each in below))
+        touched = shown.union(*(self._slots[each] for each in self._slots if self._is_below(each, merge)))
         old = {begin for each in (*parents, *bases) for begin in self._new.begins_of(each)}
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
         unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
@@ -196,12 +200,14 @@ class _WholeCommits:
         came = {each: self._came_to(each) or frozenset() for each in parents}
         all_there = frozenset[str]().union(*came.values())
         for parent, there in came.items():
-            below = self._new.ancestors_of(parent) | {parent} if parent in self._needs else set[str]()
-            left_out = (below & self._approved.keys() & all_there) - there
+            left_out = [each for each in all_there - there if self._is_below(each, parent)]
             if left_out:
-                commit = min(left_out)
-                return MissingPart(commit, min(self._slots[commit])[0])
+                return MissingPart(min(left_out), min(self._slots[min(left_out)])[0])
         return None
+
+    def _is_below(self, commit: str, other: str) -> bool:
+        """Return whether a commit that does something is another one, or below it."""
+        return bool(self._bits[commit] & self._below.get(other, 0))
 
     def _came_to(self, commit: str) -> frozenset[str] | None:
         """Return what has come where a commit has what whole ones make of what the branch had; else None."""
@@ -219,14 +225,14 @@ class _WholeCommits:
         came = self._came.get(below)
         if came is None or {*self._new.begins_of(below)} != {*self._new.begins_of(commit)}:
             return None
-        known = self._new.ancestors_of(below) | {below}
+        commits = [each for each in self._steps(commit) if not self._is_below(each.commit, below)]
         return find_order(
-            self._state_of(below), self._new.values_of(commit), self._steps(commit, known), self._effort, came
+            self._state_of(below), self._new.values_of(commit), commits, self._effort, settled=came
         )
 
     def _order_from_branch(self, commit: str) -> frozenset[str] | None:
         """Return what has come, from where a commit began in the branch; else note what it has in part."""
-        commits, result = self._steps(commit, frozenset()), self._new.values_of(commit)
+        commits, result = self._steps(commit), self._new.values_of(commit)
         orders: list[frozenset[str]] = []
         for before in map(self._state_of, self._new.begins_of(commit)):
             order = find_order(before, result, commits, self._effort)
@@ -237,10 +243,9 @@ class _WholeCommits:
             orders.append(order)
         return orders[0].intersection(*orders)
 
-    def _steps(self, commit: str, known: Set[str]) -> list[WholeCommit]:
-        """Return what a commit and those below it do, without some that are known."""
-        below = (self._new.ancestors_of(commit) | {commit}) - known
-        return [each for each in self.all if each.commit in below]
+    def _steps(self, commit: str) -> list[WholeCommit]:
+        """Return what a commit and those below it do."""
+        return [each for each in self.all if self._is_below(each.commit, commit)]
 
     def _state_of(self, commit: str) -> Values:
         return {slot: frozenset([value]) for slot, value in self._new.values_of(commit).items()}

@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from patchgate.git.path import RepoPath
 from patchgate.values import dataclass, field
 
-# Commits and slots of the states that are tried. An honest history needs one state for each commit.
-_MOST_WORK = 1_000_000
+# Commits and slots that are looked at for all refs of a push. An honest history needs few for each commit.
+_MOST_WORK = 3_000_000
 
 Slot = tuple[RepoPath, bool]
 """A path of approved commits, and whether only what its content says about the rules counts."""
@@ -63,7 +63,7 @@ class MissingPart:
 
 
 def find_missing(
-    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
 ) -> MissingPart | None:
     """Return what would land in part; None if some order of whole commits leads to the result.
 
@@ -72,7 +72,7 @@ def find_missing(
         result: what it becomes; a slot that is left out may become anything.
         commits: those that may come, the oldest first.
     """
-    if find_order(before, result, commits, Effort(_MOST_WORK)) is not None:
+    if find_order(before, result, commits, effort) is not None:
         return None
     return explain(before, result, commits)
 
@@ -80,8 +80,8 @@ def find_missing(
 class Effort:
     """How many commits and slots may still be looked at."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
 
     def spend(self, amount: int) -> bool:
         """Return whether there was as much left."""

@@ -59,11 +59,29 @@ class CiClone:
         GitHub also pushes the branch of the entry.
         """
         if (self.event.branch or "").startswith(_QUEUE) and not self.event.is_queued:
+            raise self._unknown_entry(self.event.branch or "")
+
+    def require_no_entry(self, tip: str) -> None:
+        """Require that what is proposed is no such entry under another name, unless it has landed."""
+        words = ("for-each-ref", "--format=%(refname)", f"--points-at={self.head}", REMOTE + _QUEUE)
+        entries = [] if self.event.is_queued else self.repository.output(*words).split()
+        if entries and not is_ancestor(self.repository, self.head, tip):
+            raise self._unknown_entry(os.fsdecode(entries[0]).removeprefix(REMOTE))
+
+    def require_proposal(self, branch: str, tip: str) -> None:
+        """Require that a pull request has commits: a base that somebody has moved has them all."""
+        if is_ancestor(self.repository, self.head, tip):
             raise UndecidedError(
-                f"{printable(self.event.branch or '')} is an entry of a merge queue, and {self.event.engine} "
-                "does not say what it follows",
-                "let merge groups be built (GitHub: on: merge_group), and not the pushes of these branches",
+                f"{printable(branch)} has every commit of {self.shown[:SHORT_OID]} here: nothing is proposed",
+                "if it has been merged, nothing is left to do; else run this again in a fresh clone",
             )
+
+    def _unknown_entry(self, branch: str) -> UndecidedError:
+        return UndecidedError(
+            f"{printable(branch)} is an entry of a merge queue, and {self.event.engine} does not say what it "
+            "follows",
+            "let merge groups be built (GitHub: on: merge_group), and not the pushes of these branches",
+        )
 
     def require_origin_of_base(self) -> None:
         """Require that origin is not the fork of which the pull request is: its branches are its owner's.

@@ -44,8 +44,12 @@ class MovesBetween:
     joined: Sequence[Move] = ()
 
 
-def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> MovesBetween:
+def moves_between(
+    objects: Objects, policies: TreePolicies, before: str, head: str, *, is_proposed: bool = False
+) -> MovesBetween:
     """Find how a branch may have moved between a commit and a later one, where that matters.
+
+    What is proposed has not moved it yet: nothing matters there unless it changes the rules.
 
     What comes after a change of the rules is judged by them, and a merge as it came onto each of its
     parents: it may bring back what was there before. Its author chooses which parent is the first, and may
@@ -70,6 +74,8 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
         and not any(_have_same_rules(policies, rules[commit], rules[each]) for each in parents[commit])
     )
     changing = list(islice(changes, _MOST_RULES + 1))
+    if is_proposed and not changing:
+        return MovesBetween()
     learned = [
         commit
         for commit in commits
@@ -86,8 +92,8 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
     ):
         if number > most:
             raise UndecidedError(
-                f"more than {most} {what} have come since the build of {before[:SHORT_OID]}",
-                "build the commits between first",
+                f"more than {most} {what} have come since {before[:SHORT_OID]}",
+                "propose or build a part of them first",
             )
     return MovesBetween(changing, learned, joined)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from patchgate.check.ci_clone import REMOTE, CiClone
 from patchgate.check.ci_event import CiEvent, EventKind
-from patchgate.check.ci_moves import moves_between
+from patchgate.check.ci_moves import MovesBetween, moves_between
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, TAGS, RefUpdate, is_ancestor
@@ -152,12 +152,13 @@ class _Finder(CiClone):
         """
         branch = ref.removeprefix(BRANCHES)
         note = f"{printable(branch)} is not protected: compared with {printable(default)}"
-        found = [replace(self._against(default), notes=(note,))]
+        against = self._against(default)
+        found: list[CiRange | CiPush] = [replace(against, notes=(note,)), *self._parts(against)]
         head = self.event.includes
         if head is not None and head != self.head:
             # What is built may be its merge with that branch.
             self.require_commit(head)
-            found.append(CiRange(head, found[0].target, found[0].policy_from, f"{REMOTE}{default}..{head}"))
+            found.append(CiRange(head, against.target, against.policy_from, f"{REMOTE}{default}..{head}"))
         tip = resolve(self.objects, REMOTE + branch)
         lists_itself = tip is not None and self.lists(tip.oid, ref)
         return [*found, *(self._proposed(branch) if lists_itself else ())]
@@ -197,7 +198,8 @@ class _Finder(CiClone):
         is_merged = not listed or not any(
             matches_ref(listed, BRANCHES + name) for name in self.branches_with_head()
         )
-        return [replace(found, is_merged=is_merged, notes=self._unknown()), *moved]
+        parts = self._parts(found) if is_merged else []
+        return [replace(found, is_merged=is_merged, notes=self._unknown()), *parts, *moved]
 
     def _unknown(self) -> tuple[str, ...]:
         """Say where it is not known whether what a ref had protects it: a forced push took that away."""
@@ -255,14 +257,52 @@ class _Finder(CiClone):
         What is built may be a merge with what the branch had before. The host makes another one, of the head.
         """
         found, after = self._against(branch), self.event.claimed
+        parts = self._parts(found)
         if self.event.is_queued and after is not None and after != found.policy_from:
-            return [found, CiRange(self.head, found.target, after, f"{after}..{self.head}")]
+            return [found, CiRange(self.head, found.target, after, f"{after}..{self.head}"), *parts]
         if self.event.is_queued or is_ancestor(self.repository, found.policy_from, self.head):
-            return [found]
+            return [found, *parts]
         head = self.event.includes or self._merged_head(found.policy_from)
         if head is None or head == self.head:
             return [found]
         return [found, CiRange(head, found.target, found.policy_from, f"{REMOTE}{branch}..{head}")]
+
+    def _parts(self, found: CiRange) -> list[CiPush]:
+        """Judge what comes beside or after a proposed change of the rules as a push onto it.
+
+        That change may land first, by itself, and a host may take the rest as up to date then.
+        """
+        before, head = found.policy_from, found.head
+        if not is_ancestor(self.repository, before, head):
+            return []
+        between = moves_between(self.objects, self.policies, before, head, is_proposed=True)
+        if not between.changing:
+            return []
+        default = self.event.default or found.target.removeprefix(BRANCHES)
+        with suppress(UndecidedError):
+            default = self.event.default or self.default_of_origin()
+        first, *others = self._moves(found.target, default, before, between, been=[before])
+        short = between.changing[0][:SHORT_OID]
+        note = (
+            f"{short} changes the rules and may land first, so what comes with it was also judged by the new "
+            f"ones: where that is refused, land {short} first, or approve it with --policy-from {short}, too"
+        )
+        return [replace(first, notes=(note,)), *others]
+
+    def _moves(
+        self, ref: str, default: str, before: str, between: MovesBetween, been: Sequence[str] = ()
+    ) -> list[CiPush]:
+        """Judge a ref as it may have moved after a commit; `been` are commits that it had at each move."""
+        after = [
+            replace(self._push(ref, default, each), been=(*been, *between.changing[number:]))
+            for number, each in enumerate(between.changing, 1)
+        ]
+        joined = [
+            replace(push, policy_from=rules, been=(before, *between.changing))
+            for old, new, rules in between.joined
+            for push in [self._push(ref, default, old, pushed=new)]
+        ]
+        return [*after, *joined]
 
     def _merged_head(self, base: str) -> str | None:
         """Name the commit that HEAD merges with a commit of the base, where the engine names no head.
@@ -281,8 +321,11 @@ class _Finder(CiClone):
         ref = REMOTE + branch
         tip = self.tip_of(branch)
         self.require_history(tip)
-        if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
-            self.require_claim(branch, tip, event.claimed)
+        self.require_no_entry(tip)
+        if event.branch == branch and event.kind is EventKind.PROPOSAL:
+            if event.claimed is not None:
+                self.require_claim(branch, tip, event.claimed)
+            self.require_proposal(branch, tip)
         return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref)
 
     def _new(self, branch: str, default: str) -> CiPush:
@@ -307,16 +350,8 @@ class _Finder(CiClone):
             if not event.is_of_build:
                 return [whole]
             between = moves_between(self.objects, self.policies, before, self.head)
-            after = [
-                replace(self._push(ref, default, each), been=between.changing[number:])
-                for number, each in enumerate(between.changing, 1)
-            ]
-            joined = [
-                replace(push, policy_from=rules, been=(before, *between.changing))
-                for old, new, rules in between.joined
-                for push in [self._push(ref, default, old, pushed=new)]
-            ]
-            return [replace(whole, been=(*between.changing, *between.learned)), *after, *joined]
+            whole = replace(whole, been=(*between.changing, *between.learned))
+            return [whole, *self._moves(ref, default, before, between)]
         tip = resolve(self.objects, REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from patchgate.approvals.approved_merges import Approved, find_part
-from patchgate.approvals.whole_commits import Slot
+from patchgate.approvals.whole_commits import Effort, Slot
 from patchgate.git.path import RepoPath
 from tests.amount import IS_LONG
 
@@ -142,7 +142,7 @@ class History:
         at_named = {slot: before[slot] for slot in new.slots}
         # A slot of no commit is compared elsewhere.
         is_same = all(self.trees[tip][slot] in before[slot] for slot in SLOTS if slot not in named)
-        return is_same and find_part(new, at_named, new.values_of(str(tip)), approved, {}) is None
+        return is_same and find_part(new, at_named, new.values_of(str(tip)), approved, {}, Effort()) is None
 
 
 class NewOf:
@@ -159,9 +159,6 @@ class NewOf:
 
     def parents_of(self, commit: str) -> Sequence[str]:
         return [*map(str, self._history.parents[int(commit)])]
-
-    def ancestors_of(self, commit: str) -> set[str]:
-        return {*map(str, self._history.ancestors(int(commit)).intersection(self._new))}
 
     def begins_of(self, commit: str) -> Sequence[str]:
         return [*map(str, self._history.bases(int(commit), self._history.main))]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from patchgate.approvals.whole_commits import Slot, WholeCommit, find_missing
+from patchgate.approvals.whole_commits import Effort, Slot, WholeCommit, find_missing
 from patchgate.git.path import RepoPath
 
 SLOTS: list[Slot] = [(RepoPath(name), False) for name in (b"a", b"b", b"c")]
@@ -60,7 +60,7 @@ def test_a_result_is_whole_exactly_if_some_order_makes_it(seed: int) -> None:
             # A slot of no commit is compared elsewhere.
             named = {slot for each in commits for slot in each.makes}
             wanted = {slot: value for slot, value in zip(SLOTS, result, strict=True) if slot in named}
-            missing = find_missing(before, wanted, commits)
+            missing = find_missing(before, wanted, commits, Effort())
             is_there = any(
                 all(dict(zip(SLOTS, each, strict=True))[s] == v for s, v in wanted.items()) for each in there
             )
@@ -81,9 +81,9 @@ def test_a_merge_comes_instead_of_what_it_settles() -> None:
     ]
     above = commit("4", {b: 2}, {b: 4}, "1", "2", "3")
     before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([0])}
-    assert find_missing(before, {a: 3, b: 4}, [one, two, *merges, above]) is None
+    assert find_missing(before, {a: 3, b: 4}, [one, two, *merges, above], Effort()) is None
     for result in ({a: 1, b: 4}, {a: 3, b: 0}):
-        assert find_missing(before, result, [one, two, *merges, above]) is not None
+        assert find_missing(before, result, [one, two, *merges, above], Effort()) is not None
 
 
 def test_what_a_commit_begins_with_nothing_is_there_already() -> None:
@@ -91,7 +91,7 @@ def test_what_a_commit_begins_with_nothing_is_there_already() -> None:
     merge = WholeCommit("1", {a: {0}, b: frozenset()}, {a: 1, b: 2}, frozenset())
     for value in (0, 2):
         before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([value])}
-        assert (find_missing(before, {a: 1, b: value}, [merge]) is None) == (value == 2)
+        assert (find_missing(before, {a: 1, b: value}, [merge], Effort()) is None) == (value == 2)
 
 
 def test_of_many_commits_that_no_order_joins_not_all_orders_are_tried() -> None:
@@ -99,5 +99,5 @@ def test_of_many_commits_that_no_order_joins_not_all_orders_are_tried() -> None:
     many = [commit(str(number), {c: number}, {c: number + 1}) for number in range(300)]
     crossed = [commit("a", {a: 0}, {a: 1}), commit("b", {b: 0, a: 5}, {b: 1, a: 6})]
     before: dict[Slot, frozenset[int]] = {slot: frozenset([0]) for slot in SLOTS}
-    assert find_missing(before, {a: 1, b: 0, c: 300}, many + crossed) is None
-    assert find_missing(before, {a: 1, b: 1, c: 300}, many + crossed) is not None
+    assert find_missing(before, {a: 1, b: 0, c: 300}, many + crossed, Effort()) is None
+    assert find_missing(before, {a: 1, b: 1, c: 300}, many + crossed, Effort()) is not None
