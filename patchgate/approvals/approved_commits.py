@@ -319,7 +319,7 @@ class _Commits:
             for commit, mine in self._by_commit.items()
             if any(each.slot in before for each in mine)
         }
-        new = _NewCommits(self._history, self._contents, [*before])
+        new = _GitSlotHistory(self._history, self._contents, [*before])
         return approved_merges.find_part(new, before, result, approved, self._free, self._contents.effort)
 
     def _approved(self, mine: Sequence[ApprovedPath], before: Values) -> Approved:
@@ -398,7 +398,7 @@ def _without(commits: Sequence[str]) -> list[str]:
     return [f"^{each}" for each in commits]
 
 
-class _NewCommits:
+class _GitSlotHistory:
     """What is asked of these to see what approved merges stand for."""
 
     def __init__(self, history: _NewHistory, contents: Contents, slots: Sequence[Slot]) -> None:

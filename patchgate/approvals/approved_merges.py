@@ -1,9 +1,8 @@
 """What approved merges stand for: the whole change from each of their parents.
 
-Who approves a merge is shown its own change, and where its tree is not what git makes of its parents. All
-else must be right without anybody: its parents, and the commits in which these began, have what whole
-approved commits make, and no parent has what stands on a commit that another one leaves out. Then the merge
-may come from each parent that has all which the merge has of the branch.
+Who approves a merge is shown its own change, and where git would merge otherwise. All else must be right by
+itself: its parents, and the commits in which these began, have what whole approved commits make, no parent
+has what stands on a commit that another one leaves out, and the branch still has what they stand on.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Has
     return not all(base in found and found - {base} == {made} for base in bases)
 
 
-class NewCommits(Protocol):
+class SlotHistory(Protocol):
     """The commits that a branch gets, each before those that stand on it."""
 
     def __iter__(self) -> Iterator[str]:
@@ -74,7 +73,7 @@ class Approved:
 
 
 def find_part(
-    new: NewCommits,
+    new: SlotHistory,
     before: Values,
     result: Mapping[Slot, Hashable],
     approved: Mapping[str, Approved],
@@ -105,7 +104,7 @@ class _WholeCommits:
     what it stands on.
     """
 
-    def __init__(self, new: NewCommits, before: Values, effort: Effort) -> None:
+    def __init__(self, new: SlotHistory, before: Values, effort: Effort) -> None:
         self.all: list[WholeCommit] = []
         self._causes: dict[str, MissingPart] = {}
         self._new, self._before, self._effort = new, before, effort

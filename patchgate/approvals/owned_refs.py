@@ -26,7 +26,6 @@ from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
-from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, built_in
 from patchgate.report.rules import Level
@@ -42,8 +41,6 @@ from patchgate.report.verdict import (
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass
 
-# Everybody may change in them what says nothing about the rules.
-_WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 # Commits of a ref that is refused in any case.
 _MOST_COMPARED = 500
 

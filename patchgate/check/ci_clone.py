@@ -45,7 +45,7 @@ class CiClone:
     shown: str = "HEAD"
 
     def require_own_files(self) -> None:
-        """Require that each branch of origin has a file of its own: `Main` is not that of `main`."""
+        """Require that no two branches of origin share a file, as `Main` and `main` may."""
         if ignores_case(self.repository):
             raise UndecidedError(
                 f"the file system of this clone ignores case, so a branch below {REMOTE} may be another one, "

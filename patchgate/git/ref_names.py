@@ -20,8 +20,11 @@ def ignores_case(repository: Repository) -> bool:
     head, alike = os.path.join(place, "HEAD"), os.path.join(place, "head")
     if os.path.isdir(os.path.join(place, "reftable")) or not os.path.lexists(alike):
         return False
-    # Some shared folders give each name a number of its own.
-    return "head" not in os.listdir(place) or os.path.samefile(head, alike)
+    # On some shared folders two names of one file have different inodes.
+    try:
+        return "head" not in os.listdir(place) or os.path.samefile(head, alike)
+    except OSError:
+        return True
 
 
 def require_own_files(repository: Repository, refs: Iterable[str], head: str | None) -> None:

@@ -290,3 +290,101 @@ def test_a_merge_above_one_that_leaves_a_commit_out_leaves_out_no_other_part_of_
     side = approved(history, tree(b=4, guard=1, door=1), 0, asked=[B])
     upper = approved(history, tree(b=8, door=1), lower, side, asked=[B])
     assert not history.whole(upper)
+
+
+def went(history: History, *trees: Tree) -> None:
+    """Let main have been at some trees, one after the other."""
+    history.trees[0] = trees[0]
+    for each in trees[1:]:
+        history.main = history.add(each, history.main)
+
+
+def test_what_main_had_in_between_is_no_part_of_an_approved_commit() -> None:
+    """The door was shut for a while: a merge with that time has what a commit makes without making it."""
+    history = scene()
+    went(history, tree(guard=1, door=1), tree(guard=1), tree(guard=1, door=1))
+    whole = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    one = approved(history, tree(a=1, guard=1), 1, asked=[A])
+    other = approved(history, tree(a=2), whole, asked=[A])
+    merge = approved(history, tree(a=3), one, other, asked=[A])
+    assert not history.whole(history.add(tree(a=3, door=1), history.main, merge))
+
+
+def test_what_main_had_in_between_does_not_make_a_merge_of_it_whole() -> None:
+    history = scene()
+    went(history, tree(guard=1, door=1), tree(guard=1), tree(guard=1, door=1))
+    whole = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    old = history.add(tree(), 1, whole)
+    one = approved(history, tree(a=1), old, asked=[A])
+    other = approved(history, tree(a=2, guard=1, door=1), history.main, asked=[A])
+    merge = approved(history, tree(a=3, door=1), other, one, asked=[A])
+    assert not history.whole(merge)
+
+
+def test_what_an_earlier_push_has_left_out_makes_no_part_of_a_commit() -> None:
+    history = scene()
+    history.trees[0] = tree(guard=1, door=1)
+    first = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    half = history.add(tree(guard=1), 0, first)
+    left_out = history.add(tree(guard=1, door=1), 0, half)
+    assert history.whole(left_out)
+    history.main = left_out
+    again = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    one = approved(history, tree(a=1, guard=1), half, asked=[A])
+    other = approved(history, tree(a=2), again, asked=[A])
+    merge = approved(history, tree(a=3), one, other, asked=[A])
+    assert not history.whole(history.add(tree(a=3, door=1), left_out, merge))
+
+
+def test_no_side_of_a_merge_has_what_stands_on_what_another_one_leaves_out() -> None:
+    """The owner of all leaves a guard out where nothing needs it, and a door that needs it is beside."""
+    history = scene()
+    guard = approved(history, tree(a=1, guard=1), 0, asked=[A, GUARD])
+    door = approved(history, tree(a=1, guard=1, door=1), guard, asked=[DOOR])
+    sides = [
+        approved(history, tree(a=3), 0, asked=[A]),
+        approved(history, tree(a=4, guard=1), guard, asked=[A]),
+    ]
+    lower = approved(history, tree(a=6), *sides, asked=[A])
+    other = approved(history, tree(a=7, guard=1, door=1), door, asked=[A])
+    assert not history.whole(approved(history, tree(a=8, door=1), lower, other, asked=[A]))
+
+
+def test_a_merge_leaves_out_and_reverts_nothing_that_has_come() -> None:
+    """It leaves a guard out where no door was, and another commit has brought both."""
+    history = scene()
+    guard = approved(history, tree(a=1, guard=1), 0, asked=[A, GUARD])
+    door = approved(history, tree(a=1, guard=1, door=1), guard, asked=[DOOR])
+    sides = [
+        approved(history, tree(a=3), 0, asked=[A]),
+        approved(history, tree(a=4, guard=1), guard, asked=[A]),
+    ]
+    merge = approved(history, tree(a=6), *sides, asked=[A])
+    assert history.whole(merge)
+    history.main = door
+    assert not history.whole(history.add(tree(a=6, door=1), door, merge))
+
+
+def test_the_parents_of_several_have_all_that_differs_shown() -> None:
+    """A merge of three: git joins nothing there by itself."""
+    history = scene()
+    whole = approved(history, tree(guard=1, door=1), 0, asked=[GUARD, DOOR])
+    sides = [approved(history, tree(a=value), 0, asked=[A]) for value in (1, 2)]
+    merge = approved(history, tree(a=3, guard=1, door=1), *sides, whole, asked=[A])
+    history.owners = {**history.owners, GUARD: "2", DOOR: "2"}
+    assert not history.whole(merge)
+    history.owners = dict.fromkeys(SLOTS, "1")
+    assert not history.whole(history.add(tree(a=3, door=1), 0, merge))
+
+
+def test_a_merge_of_crossing_branches_is_shown_where_their_beginnings_lead_apart() -> None:
+    history = scene()
+    one, other = (approved(history, tree(b=value), 0, asked=[B]) for value in (1, 2))
+    crossed = [approved(history, tree(b=3), *pair, asked=[B]) for pair in ((one, other), (other, one))]
+    assert history.bases(*crossed) == [one, other]
+    sides = [
+        approved(history, tree(a=value, b=3), base, asked=[A])
+        for value, base in zip((1, 2), crossed, strict=True)
+    ]
+    merge = approved(history, tree(a=3, b=1), *sides, asked=[A])
+    assert not history.whole(history.add(tree(a=3, b=1), 0, merge))

@@ -262,6 +262,33 @@ def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host
     assert (answer.code, judged(answer)) == (0, [first, second])
 
 
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_comes_with_a_change_of_the_rules_is_judged_by_them_too(host: Host, is_beside: bool) -> None:
+    """That change may land first: a host may take the other one as up to date then."""
+    strict = host.push("first", {"patchgate.toml": STRICT})
+    docs = host.push("second", {"docs/a": "a\n"}) if is_beside else None
+    if docs is None:
+        host.dev.git("checkout", "-q", "--detach", strict)
+        docs = host.dev.commit({"docs/a": "a\n"})
+    head = joined(host, strict, docs) if is_beside else docs
+    host.dev.git("push", "-q", "-f", "origin", f"{head}:refs/heads/second")
+    host.clone(head)
+    assert "deny-prefix" in host.check(host.pull(head, head)).errors
+    host.clone(strict)
+    assert host.check(host.pull(strict, strict)).code == 0
+
+
+def test_a_pull_request_whose_commits_the_base_has_is_undecided(host: Host) -> None:
+    """Whoever has moved the base in this clone would be answered that nothing was proposed."""
+    head = host.push("side", {"b": "b\n"})
+    host.clone(head)
+    assert host.check(host.pull(head, head)).code == 0
+    host.ci.git("update-ref", "refs/remotes/origin/main", head)
+    answer = host.check(host.pull(head, head))
+    assert answer.code == 3
+    assert "fresh clone" in answer.out + answer.err
+
+
 def test_an_entry_of_a_queue_lands_under_the_rules_of_the_entry_before_it(host: Host) -> None:
     strict = host.push("first", {"patchgate.toml": STRICT})
     docs = host.push("second", {"docs/a": "a\n"})
@@ -337,8 +364,14 @@ def test_an_entry_of_a_queue_that_comes_as_a_push_is_undecided(host: Host) -> No
         "BUILDKITE_COMMIT": after,
         "BUILDKITE_BRANCH": ref.removeprefix("refs/heads/"),
     }
-    for said in (host.pushed(ref, "0" * 40, after), pushed | {"BUILDKITE_SOURCE": "webhook"}):
+    none: dict[str, str] = {}
+    for said in (host.pushed(ref, "0" * 40, after), pushed | {"BUILDKITE_SOURCE": "webhook"}, none):
         assert host.check(said).code == 3
+    # The same commit may be proposed, or pushed under another name.
+    assert host.check(host.pull(after, after)).code == 3
+    assert host.check(host.pushed("refs/heads/other", "0" * 40, after)).code == 3
+    host.ci.git("update-ref", "-d", f"refs/remotes/origin/{ref.removeprefix('refs/heads/')}")
+    assert host.check(host.pull(after, after)).code == 0
 
 
 def joined(host: Host, *parents: str) -> str:
@@ -1347,8 +1380,8 @@ def test_what_git_carries_to_another_path_is_judged_there_in_full(
     host.clone(bad)
     answer = host.check(host.pull(bad, bad))
     assert answer.code == 1
-    (refused,) = [change for change in answer.changes if change["commit"] == bad]
-    assert (rule, target) in {(found["rule"], found["path"]) for found in refused["findings"]}
+    refused = [found for change in answer.changes if change["commit"] == bad for found in change["findings"]]
+    assert (rule, target) in {(found["rule"], found["path"]) for found in refused}
 
 
 def test_what_the_base_has_already_is_refused_in_no_merge(host: Host) -> None:

@@ -216,6 +216,7 @@ def test_where_the_file_system_ignores_case_no_branch_takes_the_place_of_another
         assert answer.code == code, answer.err
     dev.git("checkout", "-q", "-f", "--detach", after)
     host = Host(dev, server, dev, after)
+    dev.git("update-ref", "refs/remotes/origin/main", f"{after}~")
     jenkins = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
     none: dict[str, str] = {}
     events = (jenkins, none, host.pushed("refs/heads/main", dev.ask("rev-parse", f"{after}~"), after))
