@@ -20,7 +20,7 @@ from patchgate.approvals.whole_commits import (
     find_missing,
     find_order,
 )
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 
 def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
@@ -164,6 +164,7 @@ class _WholeCommits:
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
         unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
         cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
+        cause = cause or self._part_of(merge, parents, touched - shown)
         if cause is not None:
             # Who asks what is missing learns of it: it waits for itself.
             self._causes[merge] = cause
@@ -203,6 +204,30 @@ class _WholeCommits:
             if left_out:
                 return MissingPart(min(left_out), min(self._slots[min(left_out)])[0])
         return None
+
+    def _part_of(self, merge: str, parents: Sequence[str], slots: Set[Slot]) -> MissingPart | None:
+        """Say what git has joined in part; None if from a parent whole commits lead to what a merge has.
+
+        Args:
+            slots: those that nobody was shown. At the others anything may be.
+        """
+        result = {slot: value for slot, value in self._new.values_of(merge).items() if slot in slots}
+        missing = None
+        for parent in parents:
+            commits = [
+                replace(
+                    each,
+                    begins={slot: value for slot, value in each.begins.items() if slot in slots},
+                    makes={slot: value for slot, value in each.makes.items() if slot in slots},
+                )
+                for each in self._steps(merge)
+                if not self._is_below(each.commit, parent)
+            ]
+            before, came = self._state_of(parent), self._came_to(parent) or frozenset()
+            if find_order(before, result, commits, self._effort, settled=came) is not None:
+                return None
+            missing = missing or explain(before, result, commits)
+        return missing and self.cause_of(missing)
 
     def _is_below(self, commit: str, other: str) -> bool:
         """Return whether a commit that does something is another one, or below it."""
