@@ -62,11 +62,20 @@ class CiClone:
             raise self._unknown_entry(self.event.branch or "")
 
     def require_no_entry(self, tip: str) -> None:
-        """Require that what is proposed is no such entry under another name, unless it has landed."""
-        words = ("for-each-ref", "--format=%(refname)", f"--points-at={self.head}", REMOTE + _QUEUE)
-        entries = [] if self.event.is_queued else self.repository.output(*words).split()
-        if entries and not is_ancestor(self.repository, self.head, tip):
-            raise self._unknown_entry(os.fsdecode(entries[0]).removeprefix(REMOTE))
+        """Require that what is proposed is no such entry under another name, unless it has landed.
+
+        What is built may be a merge of it.
+        """
+        if self.event.is_queued:
+            return
+        parents = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
+        joined = [each.oid for each in parents if each is not None] if None not in parents else []
+        commits = [self.head, *joined, *filter(None, [self.event.includes])]
+        words = [f"--points-at={each}" for each in commits]
+        found = self.repository.output("for-each-ref", "--format=%(refname)", *words, REMOTE + _QUEUE)
+        for ref in map(os.fsdecode, found.split()):
+            if not is_ancestor(self.repository, ref, tip):
+                raise self._unknown_entry(ref.removeprefix(REMOTE))
 
     def require_proposal(self, branch: str, tip: str) -> None:
         """Require that a pull request has commits: a base that somebody has moved has them all."""

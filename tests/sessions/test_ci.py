@@ -370,6 +370,10 @@ def test_an_entry_of_a_queue_that_comes_as_a_push_is_undecided(host: Host) -> No
     # The same commit may be proposed, or pushed under another name.
     assert host.check(host.pull(after, after)).code == 3
     assert host.check(host.pushed("refs/heads/other", "0" * 40, after)).code == 3
+    merge = host.merge(after)
+    host.clone(merge)
+    assert host.check(host.pull(after, merge)).code == 3
+    host.clone(after)
     host.ci.git("update-ref", "-d", f"refs/remotes/origin/{ref.removeprefix('refs/heads/')}")
     assert host.check(host.pull(after, after)).code == 0
 
