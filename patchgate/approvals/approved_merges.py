@@ -164,27 +164,30 @@ class _WholeCommits:
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
         unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
         cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
-        cause = cause or self._part_of(merge, parents, touched - shown)
-        if cause is not None:
+        parts = {each: self._part_of(merge, each, touched - shown) for each in parents if cause is None}
+        if None not in parts.values():
             # Who asks what is missing learns of it: it waits for itself.
-            self._causes[merge] = cause
+            self._causes[merge] = cause or self.cause_of(next(filter(None, parts.values())))
             self._append(WholeCommit(merge, mine.begins, mine.makes, frozenset([merge])))
             return None
-        came = [self._came_to(each) or frozenset() for each in parents]
+        came = {each: self._came_to(each) or frozenset() for each in parents}
         left_out = set[str]()
-        for side, there in zip(sides, came, strict=True):
+        for parent, side in zip(parents, sides, strict=True):
             lost = {slot for slot in chosen if made[slot] != side[slot]}
-            left_out |= {each for each in there if not lost.isdisjoint(self._slots[each])}
-        has = frozenset([merge]).union(*came) - left_out
+            left_out |= {each for each in came[parent] if not lost.isdisjoint(self._slots[each])}
+        has = frozenset([merge]).union(*came.values()) - left_out
         makes = {slot: made[slot] for slot in sorted(touched)}
-        for parent, side, there in zip(parents, sides, came, strict=True):
-            if {*self._new.begins_of(parent)} != {*self._new.begins_of(merge)}:
-                # From there it would also make what the branch has made.
-                continue
-            begins = {slot: frozenset() if slot in chosen else frozenset([side[slot]]) for slot in makes}
-            self._append(WholeCommit(merge, begins, makes, there, has))
-            if all(made[slot] == side[slot] for slot in chosen):
-                self._came[merge] = has
+        # What has all of it already is not changed by it.
+        places = [(made, frozenset[str]())]
+        for parent, side in zip(parents, sides, strict=True):
+            # From another one it would also make what the branch has made.
+            if parts[parent] is None and {*self._new.begins_of(parent)} == {*self._new.begins_of(merge)}:
+                places.append((side, came[parent]))
+                if all(made[slot] == side[slot] for slot in chosen):
+                    self._came[merge] = has
+        for values, below in places:
+            begins = {slot: frozenset() if slot in chosen else frozenset([values[slot]]) for slot in makes}
+            self._append(WholeCommit(merge, begins, makes, below, has, is_exact=True))
         return has
 
     def _moved(self, commit: str, slots: Set[Slot]) -> Iterator[Slot]:
@@ -205,29 +208,26 @@ class _WholeCommits:
                 return MissingPart(min(left_out), min(self._slots[min(left_out)])[0])
         return None
 
-    def _part_of(self, merge: str, parents: Sequence[str], slots: Set[Slot]) -> MissingPart | None:
-        """Say what git has joined in part; None if from a parent whole commits lead to what a merge has.
+    def _part_of(self, merge: str, parent: str, slots: Set[Slot]) -> MissingPart | None:
+        """Say what of a merge no whole commits make of a parent; None if they lead to what it has.
 
         Args:
             slots: those that nobody was shown. At the others anything may be.
         """
+        commits = [
+            replace(
+                each,
+                begins={slot: value for slot, value in each.begins.items() if slot in slots},
+                makes={slot: value for slot, value in each.makes.items() if slot in slots},
+            )
+            for each in self._steps(merge)
+            if not self._is_below(each.commit, parent)
+        ]
         result = {slot: value for slot, value in self._new.values_of(merge).items() if slot in slots}
-        missing = None
-        for parent in parents:
-            commits = [
-                replace(
-                    each,
-                    begins={slot: value for slot, value in each.begins.items() if slot in slots},
-                    makes={slot: value for slot, value in each.makes.items() if slot in slots},
-                )
-                for each in self._steps(merge)
-                if not self._is_below(each.commit, parent)
-            ]
-            before, came = self._state_of(parent), self._came_to(parent) or frozenset()
-            if find_order(before, result, commits, self._effort, settled=came) is not None:
-                return None
-            missing = missing or explain(before, result, commits)
-        return missing and self.cause_of(missing)
+        before, came = self._state_of(parent), self._came_to(parent) or frozenset()
+        if find_order(before, result, commits, self._effort, settled=came) is not None:
+            return None
+        return explain(before, result, commits)
 
     def _is_below(self, commit: str, other: str) -> bool:
         """Return whether a commit that does something is another one, or below it."""

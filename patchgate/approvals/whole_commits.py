@@ -27,9 +27,9 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    A slot that it may begin with nothing is there already as it makes it.
-    `below` are the approved commits that must come before it. A merge also `settles` others, which it has:
-    they need not come any more. `is_free`: nobody is asked for it, so it may come often.
+    A slot may also be there as it makes it, unless the commit `is_exact`; one that it may begin with nothing
+    must be. `below` are the approved commits that must come before it. A merge also `settles` others, which
+    it has: they need not come any more. `is_free`: nobody is asked for it, so it may come often.
     """
 
     commit: str
@@ -38,15 +38,17 @@ class WholeCommit:
     below: frozenset[str]
     settles: frozenset[str] = frozenset()
     is_free: bool = False
+    is_exact: bool = False
 
     def may_come(self, values: Values, settled: Set[str]) -> bool:
         """Return whether it may come after some commits that need not come any more."""
         return self.below <= settled and self.commit not in settled and self.obstacle(values) is None
 
     def obstacle(self, values: Values) -> Slot | None:
-        """Return the first slot that is neither as the commit began nor as it made it."""
+        """Return the first slot that is not as it must be for the commit to come."""
         for slot, made in self.makes.items():
-            if made not in values[slot] and self.begins[slot].isdisjoint(values[slot]):
+            is_done = made in values[slot] and not (self.is_exact and self.begins[slot])
+            if not is_done and self.begins[slot].isdisjoint(values[slot]):
                 return slot
         return None
 

@@ -421,3 +421,54 @@ def test_what_a_merge_has_overwritten_has_come_with_it() -> None:
     left_out = history.add(tree(), 0, guard)
     assert history.whole(merge)
     assert not history.whole(approved(history, tree(a=9, door=1), left_out, merge, asked=[A]))
+
+
+def test_git_joins_no_part_of_a_commit_where_one_side_has_come_back_to_the_beginning() -> None:
+    """A door opens wide where debugging is off; the other side has it on, and the door as it was."""
+    history = scene()
+    one = approved(history, tree(b=1, door=1), 0, asked=[B, DOOR])
+    wide = approved(history, tree(door=2), one, asked=[B, DOOR])
+    other = approved(history, tree(b=1, door=1), 0, asked=[B, DOOR])
+    back = approved(history, tree(b=1), other, asked=[DOOR])
+    sides = [
+        approved(history, tree(a=1, door=2), wide, asked=[A]),
+        approved(history, tree(a=2, b=1), back, asked=[A]),
+    ]
+    assert not history.whole(approved(history, tree(a=3, b=1, door=2), *sides, asked=[A]))
+
+
+def test_a_copy_of_a_commit_hides_no_part_that_git_leaves_out() -> None:
+    """The copy stands on something that was left out, so one side has the first one, and the other none."""
+    history = scene()
+    first = approved(history, tree(b=1, guard=1), 0, asked=[B, GUARD])
+    door = approved(history, tree(b=2, guard=1, door=1), first, asked=[B, DOOR])
+    back = approved(history, tree(b=1, guard=1, door=1), door, asked=[B])
+    other = approved(history, tree(a=1), 0, asked=[A])
+    copy = approved(history, tree(a=1, b=1, guard=1), other, asked=[B, GUARD])
+    sides = history.add(tree(), 0, copy), history.add(tree(b=1, guard=1, door=1), back, copy)
+    assert not history.whole(approved(history, tree(a=9, door=1), *sides, asked=[A]))
+
+
+def test_a_merge_comes_where_all_is_as_its_parent_has_it() -> None:
+    """From one parent it turns a guard off, by commits that cannot come where a door was opened."""
+    history = scene()
+    guard = approved(history, tree(guard=1), 0, asked=[GUARD])
+    off = approved(history, tree(b=1), guard, asked=[B, GUARD])
+    last = approved(history, tree(b=2), off, asked=[B])
+    whole = approved(history, tree(b=3, guard=1, door=1), 0, asked=[B, GUARD, DOOR])
+    alike = approved(history, tree(b=2, guard=1, door=1), whole, asked=[B])
+    one = approved(history, tree(a=1, guard=1), guard, asked=[A])
+    other = approved(history, tree(a=2, b=2), last, asked=[A])
+    merge = approved(history, tree(a=3, b=2), one, other, asked=[A])
+    assert history.whole(merge)
+    assert not history.whole(history.add(tree(a=3, b=2, door=1), merge, alike))
+
+
+def test_what_stands_on_a_merge_lands_where_main_has_all_of_that() -> None:
+    """A host has squashed the branch, which goes on."""
+    history = scene()
+    sides = [approved(history, tree(a=value), 0, asked=[A]) for value in (1, 2)]
+    merge = approved(history, tree(a=3), *sides, asked=[A])
+    history.main = history.add(tree(a=3), 0)
+    above = approved(history, tree(a=3, b=1), merge, asked=[B])
+    assert history.whole(history.add(tree(a=3, b=1), history.main, above))
