@@ -33,6 +33,8 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
+# Commits whose values are kept for the next merges.
+_MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +422,8 @@ class _GitSlotHistory:
     def values_of(self, commit: str) -> Mapping[Slot, Hashable]:
         """Return what any commit has at all slots that count."""
         if commit not in self._values:
+            if len(self._values) >= _MOST_KEPT:
+                self._values.clear()
             self._values[commit] = self._contents.values(commit, self._slots)
         return self._values[commit]
 

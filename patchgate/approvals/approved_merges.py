@@ -149,6 +149,9 @@ class _WholeCommits:
 
     def _add_merge(self, merge: str, parents: Sequence[str], mine: Approved) -> frozenset[str] | None:
         """Add what an approved merge does; return what has come where it has, None if it cannot come."""
+        if not self._effort.spend(len(self._before) * 3 * (len(parents) + 1)):
+            self._refuse(merge, mine, MissingPart(merge, min(mine.makes)[0]))
+            return None
         made = self._new.values_of(merge)
         sides = [self._new.values_of(each) for each in parents]
         bases = self._new.bases_of(merge) if len(parents) == 2 else ()
@@ -166,9 +169,7 @@ class _WholeCommits:
         cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
         parts = {each: self._part_of(merge, each, touched - shown) for each in parents if cause is None}
         if None not in parts.values():
-            # Who asks what is missing learns of it: it waits for itself.
-            self._causes[merge] = cause or self.cause_of(next(filter(None, parts.values())))
-            self._append(WholeCommit(merge, mine.begins, mine.makes, frozenset([merge])))
+            self._refuse(merge, mine, cause or self.cause_of(next(filter(None, parts.values()))))
             return None
         came = {each: self._came_to(each) or frozenset() for each in parents}
         left_out = set[str]()
@@ -176,7 +177,7 @@ class _WholeCommits:
             lost = {slot for slot in chosen if made[slot] != side[slot]}
             left_out |= {each for each in came[parent] if not lost.isdisjoint(self._slots[each])}
         has = frozenset([merge]).union(*came.values()) - left_out
-        makes = {slot: made[slot] for slot in sorted(touched)}
+        makes = {slot: value for slot, value in made.items() if slot in touched}
         # What has all of it already is not changed by it.
         places = [(made, frozenset[str]())]
         for parent, side in zip(parents, sides, strict=True):
@@ -189,6 +190,11 @@ class _WholeCommits:
             begins = {slot: frozenset() if slot in chosen else frozenset([values[slot]]) for slot in makes}
             self._append(WholeCommit(merge, begins, makes, below, has, is_exact=True))
         return has
+
+    def _refuse(self, merge: str, mine: Approved, cause: MissingPart) -> None:
+        """Let a merge wait for itself: who asks what is missing learns of it."""
+        self._causes[merge] = cause
+        self._append(WholeCommit(merge, mine.begins, mine.makes, frozenset([merge])))
 
     def _moved(self, commit: str, slots: Set[Slot]) -> Iterator[Slot]:
         """Yield where the branch has something else than an older commit of it."""

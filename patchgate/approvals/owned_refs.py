@@ -41,7 +41,7 @@ from patchgate.report.verdict import (
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass
 
-# Commits of a ref that is refused in any case.
+# Paths of commits of a ref that is refused in any case.
 _MOST_COMPARED = 500
 
 
@@ -212,7 +212,7 @@ class _Comparison:
             return view.rules_there if path in view.controls else view.there
 
         part = None
-        if not self._refused or len({each.commit for each in self._whole}) <= _MOST_COMPARED:
+        if not self._refused or len(self._whole) <= _MOST_COMPARED:
             part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
             part = part or self._moved_part(view)
         if part is not None:
@@ -229,7 +229,8 @@ class _Comparison:
     def _moved_part(self, view: _View) -> MissingPart | None:
         """Find a file of a denied kind that no commit was asked about: nobody is asked about a move.
 
-        Beside approved exceptions it must be a move of what the branch has: else a part of one comes so.
+        Beside approved exceptions it must be a move of what the branch has: else a part of one comes so. Its
+        kind may show in its content alone, which is then that of the exception.
         """
         policy = self._found.policy
         asked = [each for each in self._whole if each.is_exception and not each.is_policy and each.new]
@@ -247,10 +248,16 @@ class _Comparison:
 
         moves = pair_renames([*view.here.values()], self._objects.empty_blob)
         made = {each.path for each in self._whole}
+        had = {
+            self._objects.empty_blob,
+            *(file.old.oid for file in view.here.values() if file.old is not None),
+        }
+        contents = {each.new.oid for each in asked if each.new is not None} - had
         for path, file in view.here.items():
             is_move = path in moves and is_denied(moves[path], is_new=True)
             is_known = file.new is None or is_move or path in made or view.is_there(self._objects, path)
-            if not is_known and is_denied(path, is_new=file.old is None):
+            is_moved = file.new is not None and file.new.oid in contents
+            if not is_known and (is_moved or is_denied(path, is_new=file.old is None)):
                 commit = next((each.commit for each in asked if each.new == file.new), asked[0].commit)
                 return MissingPart(commit, path)
         return None
