@@ -162,7 +162,8 @@ class _WholeCommits:
             if is_chosen(made[slot], [side[slot] for side in sides], [base[slot] for base in began])
         }
         shown = mine.makes.keys() | chosen
-        touched = shown.union(*(self._slots[each] for each in self._slots if self._is_below(each, merge)))
+        below_it = frozenset(each for each in self._slots if self._is_below(each, merge))
+        touched = shown.union(*(self._slots[each] for each in below_it))
         old = {begin for each in (*parents, *bases) for begin in self._new.begins_of(each)}
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
         unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
@@ -188,7 +189,7 @@ class _WholeCommits:
                     self._came[merge] = has
         for values, below in places:
             begins = {slot: frozenset() if slot in chosen else frozenset([values[slot]]) for slot in makes}
-            self._append(WholeCommit(merge, begins, makes, below, has, is_exact=True))
+            self._append(WholeCommit(merge, begins, makes, below, has, stands_on=below_it))
         return has
 
     def _refuse(self, merge: str, mine: Approved, cause: MissingPart) -> None:

@@ -27,9 +27,10 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    A slot may also be there as it makes it, unless the commit `is_exact`; one that it may begin with nothing
-    must be. `below` are the approved commits that must come before it. A merge also `settles` others, which
-    it has: they need not come any more. `is_free`: nobody is asked for it, so it may come often.
+    A slot may also be there as it makes it; one that it may begin with nothing must be. `below` are the
+    approved commits that must come before it. `is_free`: nobody is asked for it, so it may come often.
+    A merge `stands_on` others: its slots must all be as it began, and changed by none but these. It `settles`
+    those that it has: they need not come any more.
     """
 
     commit: str
@@ -38,17 +39,19 @@ class WholeCommit:
     below: frozenset[str]
     settles: frozenset[str] = frozenset()
     is_free: bool = False
-    is_exact: bool = False
+    stands_on: frozenset[str] | None = None
 
-    def may_come(self, values: Values, settled: Set[str]) -> bool:
-        """Return whether it may come after some commits that need not come any more."""
-        return self.below <= settled and self.commit not in settled and self.obstacle(values) is None
+    def obstacle(self, values: Values, last: Mapping[Slot, WholeCommit]) -> Slot | None:
+        """Return the first slot that is not as it must be for the commit to come.
 
-    def obstacle(self, values: Values) -> Slot | None:
-        """Return the first slot that is not as it must be for the commit to come."""
+        Args:
+            last: who has changed slots last.
+        """
         for slot, made in self.makes.items():
-            is_done = made in values[slot] and not (self.is_exact and self.begins[slot])
+            is_done = made in values[slot] and (self.stands_on is None or not self.begins[slot])
             if not is_done and self.begins[slot].isdisjoint(values[slot]):
+                return slot
+            if self.stands_on is not None and slot in last and last[slot].commit not in self.stands_on:
                 return slot
         return None
 
@@ -147,13 +150,15 @@ class _Reached:
 
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
-        return commit.may_come(self.values, self.settled)
+        may_come = commit.below <= self.settled and commit.commit not in self.settled
+        return may_come and commit.obstacle(self.values, self.last) is None
 
     def after(self, *commits: WholeCommit) -> _Reached:
         """Return the state that those of some commits make which may come next, one after the other."""
         values, settled, last = {**self.values}, {*self.settled}, {**self.last}
         for commit in commits:
-            if not commit.may_come(values, settled):
+            may_come = commit.below <= settled and commit.commit not in settled
+            if not may_come or commit.obstacle(values, last) is not None:
                 continue
             changed = {slot: made for slot, made in commit.makes.items() if values[slot] != {made}}
             values.update((slot, frozenset([made])) for slot, made in changed.items())
@@ -220,7 +225,7 @@ def explain(before: Values, result: Mapping[Slot, Hashable], commits: Sequence[W
     if not asked:
         return MissingPart("", slot[0])
     for each in (*(one for one in below if one.commit not in state.settled), maker or asked[0]):
-        obstacle = each.obstacle(state.values)
+        obstacle = each.obstacle(state.values, state.last)
         if obstacle is not None:
             return MissingPart(each.commit, obstacle[0])
     return MissingPart((maker or asked[0]).commit, slot[0])
