@@ -41,7 +41,8 @@ _MOST_KEPT = 64
 class ApprovedPath:
     """What an approved commit made of a path, by which table, and whether as a control file.
 
-    `is_exception`: a rule about the path refuses the change, and the approval allows it.
+    `is_exception`: a rule about the path refuses the change, and the approval allows it; `is_binary`: and its
+    content is binary.
     """
 
     commit: str
@@ -51,6 +52,7 @@ class ApprovedPath:
     table: int | None = None
     is_policy: bool = False
     is_exception: bool = False
+    is_binary: bool = False
 
     @property
     def slot(self) -> Slot:
@@ -190,7 +192,9 @@ def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
     for file in change.change.files if excepted else ():
         if file.path in excepted:
             commit = change.source.commit or ""
-            yield ApprovedPath(commit, file.path, file.old, file.new, is_exception=True)
+            yield ApprovedPath(
+                commit, file.path, file.old, file.new, is_exception=True, is_binary=file.binary
+            )
 
 
 def _is_exception(finding: Finding) -> bool:

@@ -102,7 +102,8 @@ def bind(
             its first parent's where that is another line: CI asks for its approval afterwards.
 
     Raises:
-        UsageError: that branch is not here, or it is not known which one gets the change.
+        UsageError: that branch is not here, it is not known which one gets the change, or the policy that
+            judges names another repository than that branch.
         UndecidedError: git could not answer, or the clone is shallow.
     """
     is_policy = any(owned.is_policy for owned in change.owned)
@@ -114,10 +115,24 @@ def bind(
         landed = change.source.commit
         tip = _before_landing(repository, landed, remotes.tip(branch, landed), asked.policy_from)
         warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
-        if is_policy:
-            with Objects(repository) as objects:
+        with Objects(repository) as objects:
+            _require_same_repository(objects, change, branch, tip)
+            if is_policy:
                 rules = rules_state(objects, tip).digest
     return Binding(change.policy.repository, branch, rules, expires, warnings)
+
+
+def _require_same_repository(objects: Objects, change: ChangeVerdict, branch: str, tip: str) -> None:
+    """Refuse to name the repository that another policy names, such as that of the change itself."""
+    policies = TreePolicies(objects)
+    tree = objects.header(tip + "^{tree}")
+    found = None if tree is None else policies.at(policies.key(tree.oid)).policy
+    if found is not None and found.config.governance.id != change.policy.repository:
+        raise UsageError(
+            f"the policy that judges ({change.policy.origin}) has another [governance] id than "
+            f"{show_ref(branch)}: the approval would be for another repository",
+            "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
+        )
 
 
 def _before_landing(repository: Repository, landed: str | None, tip: str, before: str | None) -> str:

@@ -20,7 +20,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import Change, FileChange, Source, pair_renames
+from patchgate.git.model import Change, Entry, FileChange, Source, pair_renames
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
@@ -229,35 +229,33 @@ class _Comparison:
     def _moved_part(self, view: _View) -> MissingPart | None:
         """Find a file of a denied kind that no commit was asked about: nobody is asked about a move.
 
-        Beside approved exceptions it must be a move of what the branch has: else a part of one comes so. Its
-        kind may show in its content alone, which is then that of the exception.
+        Beside approved exceptions it must be a move of what the branch has: else a part of one comes so. That
+        a file is binary shows in its content alone, which is then that of the exception.
         """
         policy = self._found.policy
         asked = [each for each in self._whole if each.is_exception and not each.is_policy and each.new]
         if policy is None or not asked:
             return None
-        limits = [policy.limits(profile, None) for profile in Profile]
-        kinds = frozenset[str]().union(*(each.deny_classes for each in limits))
-        new_kinds = kinds.union(*(each.deny_new_classes for each in limits))
-
-        def is_denied(path: RepoPath, *, is_new: bool) -> bool:
-            ruling = policy.ruling(path)
-            return ruling.suffix is not None or not (new_kinds if is_new else kinds).isdisjoint(
-                ruling.classes
-            )
-
-        moves = pair_renames([*view.here.values()], self._objects.empty_blob)
-        made = {each.path for each in self._whole}
         had = {
             self._objects.empty_blob,
             *(file.old.oid for file in view.here.values() if file.old is not None),
         }
-        contents = {each.new.oid for each in asked if each.new is not None} - had
+        contents = {each.new.oid for each in asked if each.new is not None and each.is_binary} - had
+
+        def is_denied(path: RepoPath, new: Entry | None, *, is_new: bool) -> bool:
+            ruling = policy.ruling(path)
+            limits = [policy.limits(profile, ruling.owner) for profile in Profile]
+            kinds = frozenset[str]().union(*(each.deny_classes for each in limits))
+            kinds = kinds.union(*(each.deny_new_classes for each in limits if is_new))
+            is_of_content = new is not None and new.oid in contents and "binary" in kinds
+            return is_of_content or ruling.suffix is not None or not kinds.isdisjoint(ruling.classes)
+
+        moves = pair_renames([*view.here.values()], self._objects.empty_blob)
+        made = {each.path for each in self._whole}
         for path, file in view.here.items():
-            is_move = path in moves and is_denied(moves[path], is_new=True)
+            is_move = path in moves and is_denied(moves[path], None, is_new=True)
             is_known = file.new is None or is_move or path in made or view.is_there(self._objects, path)
-            is_moved = file.new is not None and file.new.oid in contents
-            if not is_known and (is_moved or is_denied(path, is_new=file.old is None)):
+            if not is_known and is_denied(path, file.new, is_new=file.old is None):
                 commit = next((each.commit for each in asked if each.new == file.new), asked[0].commit)
                 return MissingPart(commit, path)
         return None

@@ -68,9 +68,10 @@ class CiClone:
         """
         if self.event.is_queued:
             return
-        parents = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
-        joined = [each.oid for each in parents if each is not None] if None not in parents else []
-        commits = [self.head, *joined, *filter(None, [self.event.includes])]
+        places = [self.event.includes or self.head, *(f"{self.head}^{number}" for number in (1, 2))]
+        head, *parents = [resolve(self.objects, each) for each in places]
+        joined = [head, *([] if None in parents else parents)]
+        commits = [self.head, *(each.oid for each in joined if each is not None)]
         words = [f"--points-at={each}" for each in commits]
         found = self.repository.output("for-each-ref", "--format=%(refname)", *words, REMOTE + _QUEUE)
         for ref in map(os.fsdecode, found.split()):

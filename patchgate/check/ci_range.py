@@ -198,8 +198,8 @@ class _Finder(CiClone):
         is_merged = not listed or not any(
             matches_ref(listed, BRANCHES + name) for name in self.branches_with_head()
         )
-        parts = self._parts(found) if is_merged else []
-        return [replace(found, is_merged=is_merged, notes=self._unknown()), *parts, *moved]
+        whole = replace(found, is_merged=is_merged, notes=self._unknown())
+        return [whole, *self._parts(found), *moved]
 
     def _unknown(self) -> tuple[str, ...]:
         """Say where it is not known whether what a ref had protects it: a forced push took that away."""
