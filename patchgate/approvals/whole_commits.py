@@ -29,8 +29,8 @@ class WholeCommit:
 
     A slot may also be there as it makes it; one that it may begin with nothing must be. `below` are the
     approved commits that must come before it. `is_free`: nobody is asked for it, so it may come often.
-    A merge `stands_on` others: its slots must all be as it began, and changed by none but these. It `settles`
-    those that it has: they need not come any more.
+    A merge `stands_on` others: its slots must all be as it began, and no other may have come there before it.
+    It `settles` those that it has: they need not come any more.
     """
 
     commit: str
@@ -41,17 +41,17 @@ class WholeCommit:
     is_free: bool = False
     stands_on: frozenset[str] | None = None
 
-    def obstacle(self, values: Values, last: Mapping[Slot, WholeCommit]) -> Slot | None:
+    def obstacle(self, values: Values, came: Mapping[Slot, Set[str]]) -> Slot | None:
         """Return the first slot that is not as it must be for the commit to come.
 
         Args:
-            last: who has changed slots last.
+            came: the commits that have come at each slot.
         """
         for slot, made in self.makes.items():
             is_done = made in values[slot] and (self.stands_on is None or not self.begins[slot])
             if not is_done and self.begins[slot].isdisjoint(values[slot]):
                 return slot
-            if self.stands_on is not None and slot in last and last[slot].commit not in self.stands_on:
+            if self.stands_on is not None and not came.get(slot, frozenset()) <= self.stands_on:
                 return slot
         return None
 
@@ -141,31 +141,35 @@ def find_order(
 class _Reached:
     """What some commits have made of a branch.
 
-    `settled` are those that need not come any more, `last` has who changed each slot last.
+    `settled` are those that need not come any more, `came` has those that have come at each slot, `last` who
+    changed it last.
     """
 
     values: Values
     settled: frozenset[str] = frozenset()
+    came: Mapping[Slot, Set[str]] = field(default_factory=dict)
     last: Mapping[Slot, WholeCommit] = field(default_factory=dict)
 
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
         may_come = commit.below <= self.settled and commit.commit not in self.settled
-        return may_come and commit.obstacle(self.values, self.last) is None
+        return may_come and commit.obstacle(self.values, self.came) is None
 
     def after(self, *commits: WholeCommit) -> _Reached:
         """Return the state that those of some commits make which may come next, one after the other."""
         values, settled, last = {**self.values}, {*self.settled}, {**self.last}
+        came = {slot: {*names} for slot, names in self.came.items()}
         for commit in commits:
             may_come = commit.below <= settled and commit.commit not in settled
-            if not may_come or commit.obstacle(values, last) is not None:
+            if not may_come or commit.obstacle(values, came) is not None:
                 continue
-            changed = {slot: made for slot, made in commit.makes.items() if values[slot] != {made}}
-            values.update((slot, frozenset([made])) for slot, made in changed.items())
-            if not commit.is_free:
-                settled |= {commit.commit, *commit.settles}
-                last.update(dict.fromkeys(changed, commit))
-        return _Reached(values, frozenset(settled), last)
+            for slot, made in commit.makes.items():
+                came.setdefault(slot, set()).add(commit.commit)
+                if values[slot] != {made}:
+                    values[slot] = frozenset([made])
+                    last.update({} if commit.is_free else {slot: commit})
+            settled |= set() if commit.is_free else {commit.commit, *commit.settles}
+        return _Reached(values, frozenset(settled), came, last)
 
     def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
         """Yield the slots that are not as in a result."""
@@ -225,7 +229,7 @@ def explain(before: Values, result: Mapping[Slot, Hashable], commits: Sequence[W
     if not asked:
         return MissingPart("", slot[0])
     for each in (*(one for one in below if one.commit not in state.settled), maker or asked[0]):
-        obstacle = each.obstacle(state.values, state.last)
+        obstacle = each.obstacle(state.values, state.came)
         if obstacle is not None:
             return MissingPart(each.commit, obstacle[0])
     return MissingPart((maker or asked[0]).commit, slot[0])
