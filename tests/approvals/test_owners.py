@@ -416,14 +416,28 @@ def test_an_approval_for_another_branch_does_not_count(tmp_path: Path) -> None:
 
 def test_an_approval_of_another_repository_does_not_count(tmp_path: Path) -> None:
     team = Team.make(tmp_path)
-    team.dev.policy(GOVERNED.replace(ID, "repository-2"))
-    team.approve("alice")
-    assert team.push().code == 0
-    team.dev.git("fetch", "-q", "origin")
-    team.dev.policy(LOOSER)
-    # Signed for the policy of the first repository.
-    team.approve("alice", "HEAD", "--policy-from", "origin/main~1")
-    refused(team)
+    change = team.dev.policy(LOOSER)
+    assert team.approve("alice").code == 0
+    (judged,) = team.dev.check("HEAD").changes
+    line = team.dev.git("notes", "--ref", REF, "show", anchor(team.dev, judged["change_id"]))
+    ((signed,), _) = read_lines(line)
+    for other in ("repository-2", None):
+        elsewhere = replace(signed.statement, repository=other)
+        put_note(team.dev, judged["change_id"], team.keys["alice"].sign(elsewhere).to_line())
+        refused(team)
+    put_note(team.dev, judged["change_id"], line)
+    landed(team, change)
+
+
+@pytest.mark.parametrize("identity", ['id = "repository-2"', ""])
+def test_no_approval_names_the_repository_that_the_change_names(tmp_path: Path, identity: str) -> None:
+    """It would count there, where the same policy and the same change may be."""
+    team = Team.make(tmp_path)
+    team.dev.policy(GOVERNED.replace(f'id = "{ID}"', identity))
+    team.dev.commit({"infra/a": "2\n"})
+    # By the policy of its parent, and by the same one as CI may name it.
+    for place in ((), ("--policy-from", "HEAD~")):
+        assert team.approve("alice", "HEAD", "--for", "refs/heads/main", *place).code == 2
 
 
 def test_an_approval_ends(tmp_path: Path) -> None:

@@ -512,22 +512,28 @@ def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path)
     assert team.push(f"{merge}:{MAIN}").code == 0
 
 
-KINDS = '[policy]\ndeny_suffixes = [".jar"]\n' + INFRA.removeprefix("[policy]\n")
+KINDS = '[policy]\ndeny_suffixes = [".jar"]\ndeny_classes = ["binary"]\n' + INFRA.removeprefix("[policy]\n")
 
 
+@pytest.mark.parametrize(
+    ("suffix", "content"), [(".jar", "jar\n"), ("", "\0jar\n")], ids=["suffix", "binary"]
+)
 @pytest.mark.parametrize("is_back", [True, False])
-def test_no_part_of_an_approved_commit_comes_by_moves(tmp_path: Path, is_back: bool) -> None:
+def test_no_part_of_an_approved_commit_comes_by_moves(
+    tmp_path: Path, suffix: str, content: str, is_back: bool
+) -> None:
     """A file of a denied kind moves without an approval, but not away from what was approved with it."""
     team = Team.make(tmp_path, KINDS)
     dev, start = team.dev, land(team, {"infra/guard": "off\n"})
-    whole = of_alice(team, start, {"vendor/door.jar": "jar\n", "infra/guard": "on\n"})
-    away: dict[str, str | None] = {"vendor/door.jar": None, "vendor/x.jar": "jar\n"}
+    door, other = f"vendor/door{suffix}", f"vendor/x{suffix}"
+    whole = of_alice(team, start, {door: content, "infra/guard": "on\n"})
+    away: dict[str, str | None] = {door: None, other: content}
     moved = commit_of(dev, whole, away)
-    last = commit_of(dev, moved, {"vendor/x.jar": None, "vendor/door.jar": "jar\n"}) if is_back else moved
+    last = commit_of(dev, moved, {other: None, door: content}) if is_back else moved
     off: dict[str, str | None] = {"infra/guard": "off\n"}
     for half in (commit_of(dev, last, off, start, last), commit_of(dev, whole, away | off, start, whole)):
         said = refused(team, f"{half}:{MAIN}")
-        assert "vendor/x.jar" in said or "infra/guard" in said
+        assert other in said or "infra/guard" in said
     for tip in (whole, moved):
         answer = team.push(f"{tip}:{MAIN}")
         assert answer.code == 0, answer.err
