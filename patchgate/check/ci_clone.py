@@ -68,11 +68,7 @@ class CiClone:
         """
         if self.event.is_queued:
             return
-        places = [self.event.includes or self.head, *(f"{self.head}^{number}" for number in (1, 2))]
-        head, *parents = [resolve(self.objects, each) for each in places]
-        joined = [head, *([] if None in parents else parents)]
-        commits = [self.head, *(each.oid for each in joined if each is not None)]
-        words = [f"--points-at={each}" for each in commits]
+        words = [f"--points-at={each}" for each in {self.head, *self._built()}]
         found = self.repository.output("for-each-ref", "--format=%(refname)", *words, REMOTE + _QUEUE)
         for ref in map(os.fsdecode, found.split()):
             if not is_ancestor(self.repository, ref, tip):
@@ -80,11 +76,17 @@ class CiClone:
 
     def require_proposal(self, branch: str, tip: str) -> None:
         """Require that a pull request has commits: a base that somebody has moved has them all."""
-        if is_ancestor(self.repository, self.head, tip):
+        if all(is_ancestor(self.repository, each, tip) for each in self._built()):
             raise UndecidedError(
                 f"{printable(branch)} has every commit of {self.shown[:SHORT_OID]} here: nothing is proposed",
                 "if it has been merged, nothing is left to do; else run this again in a fresh clone",
             )
+
+    def _built(self) -> list[str]:
+        """Name the head: as the engine does, or HEAD, or what that merges."""
+        named = [self.event.includes] if self.event.includes else [f"{self.head}^1", f"{self.head}^2"]
+        found = [resolve(self.objects, each) for each in named]
+        return [each.oid for each in found if each is not None] if None not in found else [self.head]
 
     def _unknown_entry(self, branch: str) -> UndecidedError:
         return UndecidedError(
