@@ -22,6 +22,9 @@ from patchgate.approvals.whole_commits import (
 )
 from patchgate.values import dataclass, replace
 
+# What git takes to find where the parents of a merge began, as an effort.
+_OF_A_MERGE = 2_000
+
 
 def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
     """Return whether a merge has a path otherwise than git makes it where one side alone has changed it.
@@ -149,7 +152,7 @@ class _WholeCommits:
 
     def _add_merge(self, merge: str, parents: Sequence[str], mine: Approved) -> frozenset[str] | None:
         """Add what an approved merge does; return what has come where it has, None if it cannot come."""
-        if not self._effort.spend(len(self._before) * 3 * (len(parents) + 1)):
+        if not self._effort.spend(_OF_A_MERGE + len(self._before) * 3 * (len(parents) + 1)):
             self._refuse(merge, mine, MissingPart(merge, min(mine.makes)[0]))
             return None
         made = self._new.values_of(merge)

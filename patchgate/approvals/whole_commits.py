@@ -27,10 +27,10 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    A slot may also be there as it makes it; one that it may begin with nothing must be. `below` are the
-    approved commits that must come before it. `is_free`: nobody is asked for it, so it may come often.
-    A merge `stands_on` others: its slots must all be as it began, and no other may have come there before it.
-    It `settles` those that it has: they need not come any more.
+    They are all as it began, or all as it makes them: not some so, and others so. One that it may begin with
+    nothing is as it makes it. `below` are the approved commits that must come before it. `is_free`: nobody is
+    asked for it, so it may come often. A merge `stands_on` others: no other may have come at its slots before
+    it. It `settles` those that it has: they need not come any more.
     """
 
     commit: str
@@ -47,9 +47,10 @@ class WholeCommit:
         Args:
             came: the commits that have come at each slot.
         """
+        is_done = all(made in values[slot] for slot, made in self.makes.items())
         for slot, made in self.makes.items():
-            is_done = made in values[slot] and (self.stands_on is None or not self.begins[slot])
-            if not is_done and self.begins[slot].isdisjoint(values[slot]):
+            begins = self.begins[slot] or {made}
+            if not is_done and begins.isdisjoint(values[slot]):
                 return slot
             if self.stands_on is not None and not came.get(slot, frozenset()) <= self.stands_on:
                 return slot
@@ -108,14 +109,14 @@ def find_order(
     Args:
         settled: those that need not come before.
     """
-    n_looked = len(commits) + len(result) + 1
+    n_looked = sum(len(each.makes) + 1 for each in commits) + len(result) + 1
     begin = _Reached(before, settled)
     if not effort.spend(n_looked):
         return None
     state = begin.after(*commits)
     if next(state.differing(result), None) is None:
         return state.settled
-    left = _possible(begin, result, commits)
+    left = _possible(begin, result, commits, effort)
     known: set[int] = set()
     waiting = [(begin, iter(left))]
     while waiting:
@@ -177,11 +178,11 @@ class _Reached:
 
 
 def _possible(
-    begin: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+    begin: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
 ) -> list[WholeCommit]:
     """Leave out the commits that cannot come: few are left where merges have dropped many."""
     left = list(commits)
-    while True:
+    while effort.spend(sum(len(each.makes) + 1 for each in left)):
         begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
         made = Counter(each for commit in left for each in commit.makes.items())
         settled = {each.commit for each in left}.union(begin.settled, *(each.settles for each in left))
@@ -198,6 +199,7 @@ def _possible(
         if len(fewer) == len(left):
             return left
         left = fewer
+    return []
 
 
 def _may_begin(

@@ -40,7 +40,8 @@ def reachable(start: State, commits: list[WholeCommit]) -> set[State]:
         found.add((state, done))
         for each in commits:
             values = dict(zip(SLOTS, state, strict=True))
-            fits = all(values[slot] in {made, *each.begins[slot]} for slot, made in each.makes.items())
+            is_made = all(values[slot] == made for slot, made in each.makes.items())
+            fits = is_made or all(values[slot] in begins for slot, begins in each.begins.items())
             if each.commit not in done and each.below <= done and fits:
                 after = {**values, **each.makes}
                 waiting.append((tuple(int(str(after[slot])) for slot in SLOTS), done | {each.commit}))
