@@ -171,7 +171,12 @@ class _WholeCommits:
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
         unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
         cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
-        parts = {each: self._part_of(merge, each, touched - shown) for each in parents if cause is None}
+        asked = parents if cause is None else ()
+        parts = {each: self._part_of(merge, each, touched - shown) for each in asked}
+        # Whose other files are not shown is asked: from one parent their commits come as they are.
+        own = {each: self._part_of(merge, each, touched - shown, mine) for each in asked}
+        if None not in own.values():
+            parts = own
         if None not in parts.values():
             self._refuse(merge, mine, cause or self.cause_of(next(filter(None, parts.values()))))
             return None
@@ -218,24 +223,28 @@ class _WholeCommits:
                 return MissingPart(min(left_out), min(self._slots[min(left_out)])[0])
         return None
 
-    def _part_of(self, merge: str, parent: str, slots: Set[Slot]) -> MissingPart | None:
+    def _part_of(
+        self, merge: str, parent: str, slots: Set[Slot], mine: Approved | None = None
+    ) -> MissingPart | None:
         """Say what of a merge no whole commits make of a parent; None if they lead to what it has.
 
         Args:
             slots: those that nobody was shown. At the others anything may be.
+            mine: the approval whose people must own all of a commit for that; None: nobody must.
         """
-        commits = [
-            replace(
-                each,
-                begins={slot: value for slot, value in each.begins.items() if slot in slots},
-                makes={slot: value for slot, value in each.makes.items() if slot in slots},
-            )
-            for each in self._steps(merge)
-            if not self._is_below(each.commit, parent)
-        ]
+
+        def rest(commit: WholeCommit) -> WholeCommit:
+            if mine is not None and not all(map(mine.is_shown, commit.makes)):
+                return commit
+            begins = {slot: values for slot, values in commit.begins.items() if slot in slots}
+            makes = {slot: value for slot, value in commit.makes.items() if slot in slots}
+            return replace(commit, begins=begins, makes=makes)
+
+        commits = [rest(each) for each in self._steps(merge) if not self._is_below(each.commit, parent)]
         result = {slot: value for slot, value in self._new.values_of(merge).items() if slot in slots}
         before, came = self._state_of(parent), self._came_to(parent) or frozenset()
-        if find_order(before, result, commits, self._effort, settled=came) is not None:
+        there = {each: self._slots[each] for each in came}
+        if find_order(before, result, commits, self._effort, there) is not None:
             return None
         return explain(before, result, commits)
 
@@ -260,9 +269,8 @@ class _WholeCommits:
         if came is None or {*self._new.begins_of(below)} != {*self._new.begins_of(commit)}:
             return None
         commits = [each for each in self._steps(commit) if not self._is_below(each.commit, below)]
-        return find_order(
-            self._state_of(below), self._new.values_of(commit), commits, self._effort, settled=came
-        )
+        there = {each: self._slots[each] for each in came}
+        return find_order(self._state_of(below), self._new.values_of(commit), commits, self._effort, there)
 
     def _order_from_branch(self, commit: str) -> frozenset[str] | None:
         """Return what has come, from where a commit began in the branch; else note what it has in part."""

@@ -100,17 +100,21 @@ def find_order(
     result: Mapping[Slot, Hashable],
     commits: Sequence[WholeCommit],
     effort: Effort,
-    settled: frozenset[str] = frozenset(),
+    slots: Mapping[str, Set[Slot]] | None = None,
 ) -> frozenset[str] | None:
     """Return the commits that need not come any more where some in some order have led to a result.
 
     None: no order was found; not all is tried.
 
     Args:
-        settled: those that need not come before.
+        slots: those of the commits that need not come from the beginning, with what they have touched.
     """
     n_looked = sum(len(each.makes) + 1 for each in commits) + len(result) + 1
-    begin = _Reached(before, settled)
+    came: dict[Slot, set[str]] = {}
+    for name, touched in (slots or {}).items():
+        for slot in touched:
+            came.setdefault(slot, set()).add(name)
+    begin = _Reached(before, frozenset(slots or ()), came)
     if not effort.spend(n_looked):
         return None
     state = begin.after(*commits)

@@ -489,3 +489,14 @@ def test_a_merge_comes_before_what_changes_its_files_beside_it(is_like_it: bool)
     other = history.add(tree(a=7, guard=1, door=1), one, whole)
     assert history.whole(merge)
     assert not history.whole(history.add(tree(a=9, door=1), merge, other))
+
+
+def test_who_solves_a_conflict_brings_no_files_of_others_that_exclude_each_other() -> None:
+    """One commit turns a guard off, another one opens a door: both change a file of somebody else."""
+    history = scene()
+    history.owners = dict.fromkeys(SLOTS, "1") | {A: "2"}
+    guard = approved(history, tree(guard=1), 0, asked=[GUARD])
+    off = approved(history, tree(a=1), guard, asked=[A, GUARD])
+    whole = approved(history, tree(a=3, guard=1, door=1), 0, asked=[A, GUARD, DOOR])
+    joined = history.add(tree(a=3, guard=1, door=1), guard, whole)
+    assert not history.whole(approved(history, tree(a=9, door=1), joined, off, asked=[A]))
