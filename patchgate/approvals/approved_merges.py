@@ -244,7 +244,7 @@ class _WholeCommits:
         result = {slot: value for slot, value in self._new.values_of(merge).items() if slot in slots}
         before, came = self._state_of(parent), self._came_to(parent) or frozenset()
         there = {each: self._slots[each] for each in came}
-        if find_order(before, result, commits, self._effort, there) is not None:
+        if not result or find_order(before, result, commits, self._effort, there) is not None:
             return None
         return explain(before, result, commits)
 
