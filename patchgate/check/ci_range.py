@@ -270,7 +270,7 @@ class _Finder(CiClone):
     def _parts(self, found: CiRange) -> list[CiPush]:
         """Judge what comes beside or after a proposed change of the rules as a push onto it.
 
-        That change may land first, by itself, and a host may take the rest as up to date then.
+        The change of the rules may land first. The host may then treat the rest as up to date.
         """
         before, head = found.policy_from, found.head
         if not is_ancestor(self.repository, before, head):

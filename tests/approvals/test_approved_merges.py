@@ -341,8 +341,8 @@ def test_what_an_earlier_push_has_left_out_makes_no_part_of_a_commit() -> None:
     assert not history.whole(history.add(tree(a=3, door=1), left_out, merge))
 
 
-def test_no_side_of_a_merge_has_what_stands_on_what_another_one_leaves_out() -> None:
-    """The owner of all leaves a guard out where nothing needs it, and a door that needs it is beside."""
+def guard_left_out() -> tuple[History, int, int]:
+    """Make a history with a door behind a guard, and a merge that leaves the guard out."""
     history = scene()
     guard = approved(history, tree(a=1, guard=1), 0, asked=[A, GUARD])
     door = approved(history, tree(a=1, guard=1, door=1), guard, asked=[DOOR])
@@ -350,21 +350,19 @@ def test_no_side_of_a_merge_has_what_stands_on_what_another_one_leaves_out() -> 
         approved(history, tree(a=3), 0, asked=[A]),
         approved(history, tree(a=4, guard=1), guard, asked=[A]),
     ]
-    lower = approved(history, tree(a=6), *sides, asked=[A])
+    return history, door, approved(history, tree(a=6), *sides, asked=[A])
+
+
+def test_no_side_of_a_merge_has_what_stands_on_what_another_one_leaves_out() -> None:
+    """The owner of all leaves a guard out where nothing needs it, and a door that needs it is beside."""
+    history, door, lower = guard_left_out()
     other = approved(history, tree(a=7, guard=1, door=1), door, asked=[A])
     assert not history.whole(approved(history, tree(a=8, door=1), lower, other, asked=[A]))
 
 
 def test_a_merge_leaves_out_and_reverts_nothing_that_has_come() -> None:
     """It leaves a guard out where no door was, and another commit has brought both."""
-    history = scene()
-    guard = approved(history, tree(a=1, guard=1), 0, asked=[A, GUARD])
-    door = approved(history, tree(a=1, guard=1, door=1), guard, asked=[DOOR])
-    sides = [
-        approved(history, tree(a=3), 0, asked=[A]),
-        approved(history, tree(a=4, guard=1), guard, asked=[A]),
-    ]
-    merge = approved(history, tree(a=6), *sides, asked=[A])
+    history, door, merge = guard_left_out()
     assert history.whole(merge)
     assert not history.whole(history.add(tree(a=6, door=1), door, merge))
 
