@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-from patchgate.approvals import approved_merges
-from patchgate.approvals.approved_merges import Approved
+from patchgate.approvals import whole_commits
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import Effort, MissingPart, Slot, Values, WholeCommit
+from patchgate.approvals.whole_commits import Approved, Effort, MissingPart, Slot, Values
 from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
@@ -33,8 +32,6 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
-# Commits whose values are kept for the next merges.
-_MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +114,9 @@ class Contents:
         """What a commit has that stands on nothing."""
         return self._objects.empty_tree
 
-    def values(self, commit: str, slots: Iterable[Slot]) -> Mapping[Slot, Hashable]:
-        """Return what a commit has."""
-        tree = tree_of(self._objects, commit)
-        return {slot: self.at(slot, tree) for slot in slots}
+    def tree(self, commit: str) -> str:
+        """Return the tree of a commit."""
+        return tree_of(self._objects, commit)
 
     def entry(self, slot: Slot, tree: str) -> Entry | None:
         """Return what a tree has there."""
@@ -231,12 +227,7 @@ def find_part(
     now = tree_of(objects, ref.commit)
     bases = [tree_of(objects, base) for base in (ref.base, *ref.other_bases) if base is not None]
     merged = {slot: _merged(slot, bases, now, tip, contents) for slot in slots}
-    return commits.find_missing(_values(slots, [now], contents), merged)
-
-
-def _values(slots: Iterable[Slot], trees: Sequence[str], contents: Contents) -> Values:
-    """Return what trees have."""
-    return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
+    return commits.find_missing({slot: frozenset([contents.at(slot, now)]) for slot in slots}, merged)
 
 
 def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: Contents) -> Hashable:
@@ -259,7 +250,7 @@ def _slots(
     approved: set[ApprovedPath],
     found: FoundPolicy,
     contents: Contents,
-) -> tuple[list[Slot], list[WholeCommit]]:
+) -> tuple[list[Slot], list[tuple[str, Approved]]]:
     """List what is compared, and what commits do with it for which no rule asks anybody.
 
     After an exception from a rule that is what the rule allows, such as a deletion. Where nothing was there
@@ -268,25 +259,25 @@ def _slots(
     owned = {each.slot for each in approved if not each.is_exception}
     slots = {each.slot for each in approved}
     sought = slots - owned if found.policy is not None else slots
-    free: list[WholeCommit] = []
+    free: list[tuple[str, Approved]] = []
     if len(sought) * len(history) <= _MOST_LOOKED_UP:
         asked = {(each.commit, each.path) for each in approved}
         free = [
-            each
+            (commit, each)
             for commit in history.fresh
             for each in _changes(objects, history, commit, sorted(sought), contents)
             # Nobody is asked for a move, which makes a file under a new name: what makes it must come itself.
             if all((commit, path) not in asked for path, _ in each.makes)
-            and (found.policy is None or {None} not in each.begins.values())
+            and (found.policy is None or None not in each.begins.values())
         ]
     if found.policy is None:
-        slots -= {slot for each in free for slot in each.makes if slot[0] != ALLOWED_SIGNERS}
-    return sorted(slots), [each for each in free if slots.issuperset(each.makes)]
+        slots -= {slot for _, each in free for slot in each.makes if slot[0] != ALLOWED_SIGNERS}
+    return sorted(slots), [(commit, each) for commit, each in free if slots.issuperset(each.makes)]
 
 
 def _changes(
     objects: Objects, history: _NewHistory, commit: str, slots: Sequence[Slot], contents: Contents
-) -> Iterator[WholeCommit]:
+) -> Iterator[Approved]:
     """Yield what a commit does with each of some paths. What a merge does with them is judged otherwise."""
     parents = history.parents_of(commit)
     if not slots or len(parents) > 1:
@@ -295,7 +286,7 @@ def _changes(
     for slot in slots:
         new, old = contents.at(slot, trees[0]), contents.at(slot, [*trees, objects.empty_tree][1])
         if old != new:
-            yield WholeCommit(commit, {slot: frozenset([old])}, {slot: new}, frozenset(), is_free=True)
+            yield Approved({slot: old}, {slot: new})
 
 
 class _Commits:
@@ -305,45 +296,43 @@ class _Commits:
         self,
         history: _NewHistory,
         approved: set[ApprovedPath],
-        free: Sequence[WholeCommit],
+        free: Sequence[tuple[str, Approved]],
         contents: Contents,
     ) -> None:
         self._history, self._contents = history, contents
         self._by_commit: dict[str, list[ApprovedPath]] = {}
         self._owners: dict[Slot, set[Hashable]] = {}
-        self._free: dict[str, list[WholeCommit]] = {}
-        for one in free:
-            self._free.setdefault(one.commit, []).append(one)
+        self._free: dict[str, list[Approved]] = {}
+        for commit, one in free:
+            self._free.setdefault(commit, []).append(one)
         for each in sorted(approved, key=lambda each: each.path):
             self._by_commit.setdefault(each.commit, []).append(each)
             self._owners.setdefault(each.slot, set()).add(each.asked)
 
     def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
-        """Return what would land in part, as `whole_commits.find_missing` does."""
-        approved = {
-            commit: self._approved(mine, before)
-            for commit, mine in self._by_commit.items()
-            if any(each.slot in before for each in mine)
-        }
-        new = _GitSlotHistory(self._history, self._contents, [*before])
-        return approved_merges.find_part(new, before, result, approved, self._free, self._contents.effort)
+        """Return what would land in part, as `whole_commits.find_part` does."""
+        makes = {commit: [*free] for commit, free in self._free.items()}
+        for commit, mine in self._by_commit.items():
+            if any(each.slot in before for each in mine):
+                makes.setdefault(commit, []).append(self._approved(commit, mine, before))
+        new = _GitSlotHistory(self._history, self._contents)
+        return whole_commits.find_part(new, before, result, makes, self._contents.effort)
 
-    def _approved(self, mine: Sequence[ApprovedPath], before: Values) -> Approved:
+    def _approved(self, commit: str, mine: Sequence[ApprovedPath], before: Values) -> Approved:
         """Return what was approved of a commit, and for whom it may decide about other slots."""
         value = self._contents.value
-        # One commit may have been asked about the rules in a file, and another one about the file.
-        slots = [
-            (slot, each)
-            for each in mine
-            for slot in ((each.path, False), (each.path, True))
-            if slot in before
-        ]
+        is_merge = len(self._history.parents_of(commit)) > 1
+        begins: dict[Slot, Hashable] = {}
+        makes: dict[Slot, Hashable] = {}
+        for each in mine:
+            for slot in ((each.path, False), (each.path, True)):
+                old, new = value(slot, each.old), value(slot, each.new)
+                # One commit may have been asked about the rules in a file, and another one about the file. Of
+                # a merge nobody was shown more than they were asked about.
+                if slot in before and (slot == each.slot or (old != new and not is_merge)):
+                    begins[slot], makes[slot] = old, new
         asked = {each.asked for each in mine}
-        return Approved(
-            {slot: {value(slot, each.old)} for slot, each in slots},
-            {slot: value(slot, each.new) for slot, each in slots},
-            lambda slot: self._owners[slot] <= asked,
-        )
+        return Approved(begins, makes, lambda slot: self._owners[slot] <= asked)
 
 
 class _NewHistory:
@@ -405,11 +394,11 @@ def _without(commits: Sequence[str]) -> list[str]:
 
 
 class _GitSlotHistory:
-    """What is asked of these to see what approved merges stand for."""
+    """What is asked of these to see what lands as a whole."""
 
-    def __init__(self, history: _NewHistory, contents: Contents, slots: Sequence[Slot]) -> None:
-        self._history, self._contents, self._slots = history, contents, slots
-        self._values: dict[str, Mapping[Slot, Hashable]] = {}
+    def __init__(self, history: _NewHistory, contents: Contents) -> None:
+        self._history, self._contents = history, contents
+        self._trees: dict[str, str] = {}
         self.parents_of = history.parents_of
 
     def __iter__(self) -> Iterator[str]:
@@ -423,13 +412,11 @@ class _GitSlotHistory:
         """Return the commits in which the two parents of a merge began; the empty tree if none."""
         return self._contents.bases(*self.parents_of(merge))
 
-    def values_of(self, commit: str) -> Mapping[Slot, Hashable]:
-        """Return what any commit has at all slots that count."""
-        if commit not in self._values:
-            if len(self._values) >= _MOST_KEPT:
-                self._values.clear()
-            self._values[commit] = self._contents.values(commit, self._slots)
-        return self._values[commit]
+    def value_of(self, commit: str, slot: Slot) -> Hashable:
+        """Return what any commit has at a slot."""
+        if commit not in self._trees:
+            self._trees[commit] = self._contents.tree(commit)
+        return self._contents.at(slot, self._trees[commit])
 
 
 def tree_of(objects: Objects, revision: str) -> str:

@@ -1,20 +1,24 @@
-"""Find an order in which approved commits, each as a whole, make of a branch what it becomes.
+"""What would land of approved commits in part: all that a branch gets must come, each commit as a whole.
 
-Who approved a commit has seen all of it, on top of the approved ones below it. A merge can keep one of its
-files and leave out another, or take one back, and nobody is asked about that. So this does not look at each
-merge: whole commits must lead to the result, each from where its files are as it began.
+Who approved a commit has seen all of it. A merge can keep one of its files and leave out another, and nobody
+is asked about that. So at each path the commits must follow each other: the first began with what the branch
+has, each with what the one before it made, and merges have what the last one made, or were approved there.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Protocol
 
 from patchgate.git.path import RepoPath
-from patchgate.values import dataclass, field
+from patchgate.values import dataclass, field, replace
 
-# Commits and slots that are looked at for all refs of a push. An honest history needs few for each commit.
-_MOST_WORK = 3_000_000
+# Slots of merges that are looked at for all refs of a push; a lookup takes some microseconds.
+_MOST_WORK = 1_000_000
 
 Slot = tuple[RepoPath, bool]
 """A path of approved commits, and whether only what its content says about the rules counts."""
@@ -23,43 +27,61 @@ Values = Mapping[Slot, Set[Hashable]]
 """The value of each slot, or those of all commits that count as what a branch has."""
 
 
-@dataclass(frozen=True, slots=True)
-class WholeCommit:
-    """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
+def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
+    """Return whether a merge has a path otherwise than git makes it where one side alone has changed it.
 
-    They are all as it began, or all as it makes them: not some so, and others so. One that it may begin with
-    nothing is as it makes it. `below` are the approved commits that must come before it. `is_free`: nobody is
-    asked for it, so it may come often. A merge `stands_on` others: no other may have come at its slots before
-    it. It `settles` those that it has: they need not come any more.
+    Args:
+        made: what the merge has there.
+        sides: what its parents have.
+        bases: what each of the commits in which these began has.
+    """
+    if all(side == made for side in sides):
+        return False
+    if len(sides) != 2 or not bases:
+        return True
+    found = {*sides}
+    return not all(base in found and found - {base} == {made} for base in bases)
+
+
+class SlotHistory(Protocol):
+    """The commits that a branch gets, each before those that stand on it."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield them."""
+        ...
+
+    def parents_of(self, commit: str) -> Sequence[str]:
+        """Return the parents of one of them."""
+        ...
+
+    def begins_of(self, commit: str) -> Sequence[str]:
+        """Return the newest commits of the branch on which any commit stands; the empty tree if none."""
+        ...
+
+    def bases_of(self, merge: str) -> Sequence[str]:
+        """Return the commits in which the two parents of a merge began; the empty tree if none."""
+        ...
+
+    def value_of(self, commit: str, slot: Slot) -> Hashable:
+        """Return what any commit has at a slot."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """What a commit makes of slots, and what each was before.
+
+    `is_shown`: whether those who approved it own another slot: where a merge decides, they have seen it.
     """
 
-    commit: str
-    begins: Values
+    begins: Mapping[Slot, Hashable]
     makes: Mapping[Slot, Hashable]
-    below: frozenset[str]
-    settles: frozenset[str] = frozenset()
-    is_free: bool = False
-    stands_on: frozenset[str] | None = None
-
-    def obstacle(self, values: Values, came: Mapping[Slot, Set[str]]) -> Slot | None:
-        """Return the first slot that is not as it must be for the commit to come.
-
-        Args:
-            came: the commits that have come at each slot.
-        """
-        is_done = all(made in values[slot] for slot, made in self.makes.items())
-        for slot, made in self.makes.items():
-            begins = self.begins[slot] or {made}
-            if not is_done and begins.isdisjoint(values[slot]):
-                return slot
-            if self.stands_on is not None and not came.get(slot, frozenset()) <= self.stands_on:
-                return slot
-        return None
+    is_shown: Callable[[Slot], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """Where no order leads to the result: a commit that would land in part, and a path that shows it.
+    """A commit that would land in part, and a path that shows it.
 
     `commit` is empty where none of the commits touches the path.
     """
@@ -68,23 +90,8 @@ class MissingPart:
     path: RepoPath
 
 
-def find_missing(
-    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
-) -> MissingPart | None:
-    """Return what would land in part; None if some order of whole commits leads to the result.
-
-    Args:
-        before: what the branch has, at every slot of the commits.
-        result: what it becomes; a slot that is left out may become anything.
-        commits: those that may come, the oldest first.
-    """
-    if find_order(before, result, commits, effort) is not None:
-        return None
-    return explain(before, result, commits)
-
-
 class Effort:
-    """How many commits and slots may still be looked at."""
+    """How many slots of merges may still be looked at."""
 
     def __init__(self) -> None:
         self._left = _MOST_WORK
@@ -95,147 +102,329 @@ class Effort:
         return self._left >= 0
 
 
-def find_order(
+def find_part(
+    new: SlotHistory,
     before: Values,
     result: Mapping[Slot, Hashable],
-    commits: Sequence[WholeCommit],
+    approved: Mapping[str, Sequence[Approved]],
     effort: Effort,
-    slots: Mapping[str, Set[Slot]] | None = None,
-) -> frozenset[str] | None:
-    """Return the commits that need not come any more where some in some order have led to a result.
-
-    None: no order was found; not all is tried.
+) -> MissingPart | None:
+    """Return what would land in part; None if all that a branch gets comes as a whole.
 
     Args:
-        slots: those of the commits that need not come from the beginning, with what they have touched.
+        before: what the branch has, at every slot of the commits.
+        result: what it becomes.
+        approved: what each commit makes: what was approved, and that for which nobody is asked.
     """
-    n_looked = sum(len(each.makes) + 1 for each in commits) + len(result) + 1
-    came: dict[Slot, set[str]] = {}
-    for name, touched in (slots or {}).items():
-        for slot in touched:
-            came.setdefault(slot, set()).add(name)
-    begin = _Reached(before, frozenset(slots or ()), came)
-    if not effort.spend(n_looked):
-        return None
-    state = begin.after(*commits)
-    if next(state.differing(result), None) is None:
-        return state.settled
-    left = _possible(begin, result, commits, effort)
-    known: set[int] = set()
-    waiting = [(begin, iter(left))]
-    while waiting:
-        state, following = waiting[-1]
-        if next(state.differing(result), None) is None:
-            return state.settled
-        commit = next((each for each in following if state.allows(each)), None)
-        if commit is None:
-            waiting.pop()
-            continue
-        fresh = state.after(commit)
-        mark = hash((fresh.settled, tuple(fresh.values.values())))
-        if mark in known:
-            continue
-        known.add(mark)
-        waiting.append((fresh, iter(left)))
-        if not effort.spend(n_looked):
-            return None
-    return None
+    tracker = _SlotTracker(new, before, effort)
+    for commit in new if before else ():
+        if not tracker.add(commit, approved.get(commit, ())):
+            return MissingPart(commit, min(before)[0])
+    return tracker.missing_of(result)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
-    """What some commits have made of a branch.
+class _Made:
+    """What some commits make of a slot: a bit for each of them, what the first began with, and their end.
 
-    `settled` are those that need not come any more, `came` has those that have come at each slot, `last` who
-    changed it last.
+    `broken`: they do not follow each other.
     """
 
-    values: Values
-    settled: frozenset[str] = frozenset()
-    came: Mapping[Slot, Set[str]] = field(default_factory=dict)
-    last: Mapping[Slot, WholeCommit] = field(default_factory=dict)
-
-    def allows(self, commit: WholeCommit) -> bool:
-        """Return whether a commit may come next."""
-        may_come = commit.below <= self.settled and commit.commit not in self.settled
-        return may_come and commit.obstacle(self.values, self.came) is None
-
-    def after(self, *commits: WholeCommit) -> _Reached:
-        """Return the state that those of some commits make which may come next, one after the other."""
-        values, settled, last = {**self.values}, {*self.settled}, {**self.last}
-        came = {slot: {*names} for slot, names in self.came.items()}
-        for commit in commits:
-            may_come = commit.below <= settled and commit.commit not in settled
-            if not may_come or commit.obstacle(values, came) is not None:
-                continue
-            for slot, made in commit.makes.items():
-                came.setdefault(slot, set()).add(commit.commit)
-                if values[slot] != {made}:
-                    values[slot] = frozenset([made])
-                    last.update({} if commit.is_free else {slot: commit})
-            settled |= set() if commit.is_free else {commit.commit, *commit.settles}
-        return _Reached(values, frozenset(settled), came, last)
-
-    def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
-        """Yield the slots that are not as in a result."""
-        return (slot for slot, value in result.items() if value not in self.values[slot])
+    commits: int
+    began: Hashable
+    value: Hashable
+    broken: MissingPart | None = None
 
 
-def _possible(
-    begin: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
-) -> list[WholeCommit]:
-    """Leave out the commits that cannot come: few are left where merges have dropped many."""
-    left = list(commits)
-    while effort.spend(sum(len(each.makes) + 1 for each in left)):
-        begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
-        made = Counter(each for commit in left for each in commit.makes.items())
-        settled = {each.commit for each in left}.union(begin.settled, *(each.settles for each in left))
-        fewer = [
-            each
-            for each in left
-            if each.below <= settled
-            and all(
-                (result.get(slot, value) == value or (slot, value) in begun)
-                and _may_begin(each, slot, begin.values, made)
-                for slot, value in each.makes.items()
-            )
-        ]
-        if len(fewer) == len(left):
-            return left
-        left = fewer
-    return []
+_Side = Mapping[Slot, _Made]
+"""What a parent of a merge has at each slot that counts there."""
 
 
-def _may_begin(
-    commit: WholeCommit, slot: Slot, before: Values, made: Mapping[tuple[Slot, Hashable], int]
-) -> bool:
-    """Return whether a slot is as a commit began or made it before, or as another commit makes it."""
-    own = commit.makes[slot]
-    if own in before[slot] or not commit.begins[slot].isdisjoint(before[slot]) or made[slot, own] > 1:
+@dataclass(slots=True)
+class _TouchedSlots:
+    """What a commit and those below it make of the slots that they touch.
+
+    Merges have left out the commits of `left_out`; those that have come need those of `needs`.
+    """
+
+    made: dict[Slot, _Made] = field(default_factory=dict)
+    left_out: int = 0
+    needs: int = 0
+
+    @property
+    def commits(self) -> int:
+        """Those that have come."""
+        return _union(each.commits for each in self.made.values())
+
+
+def _union(commits: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, commits, 0)
+
+
+def _first(commits: int) -> int:
+    """Return the number of the first of some commits."""
+    return (commits & -commits).bit_length() - 1
+
+
+class _Commits:
+    """The commits that touch slots: each has a number, and so a bit."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._touched: list[Set[Slot]] = []
+        self._numbers: dict[Hashable, int] = {}
+
+    def add(self, commit: str, slots: Set[Slot]) -> int:
+        """Return the bit of another commit."""
+        self._names.append(commit)
+        self._touched.append(slots)
+        return 1 << len(self._names) - 1
+
+    def add_change(self, commit: str, approved: Approved, below: int) -> int:
+        """Return the bit of a commit; that of one with the same change, unless that is below it."""
+        change = frozenset(approved.begins.items()), frozenset(approved.makes.items())
+        for count in itertools.count():
+            number = self._numbers.setdefault((change, count), len(self._names))
+            if number == len(self._names):
+                return self.add(commit, approved.makes.keys())
+            if not below >> number & 1:
+                return 1 << number
+        raise AssertionError
+
+    def touched(self, number: int) -> Set[Slot]:
+        """Return the slots that a commit touches."""
+        return self._touched[number]
+
+    def part(self, number: int, slot: Slot | None = None) -> MissingPart:
+        """Name a commit with a slot, or with the first that it touches."""
+        return MissingPart(self._names[number], (slot or min(self._touched[number]))[0])
+
+    def last_part(self, slot: Slot) -> MissingPart:
+        """Name the last commit that touches a slot, if there is any."""
+        numbers = reversed(range(len(self._names)))
+        number = next((each for each in numbers if slot in self._touched[each]), None)
+        return MissingPart("", slot[0]) if number is None else self.part(number, slot)
+
+
+class _SlotTracker:
+    """Follows what commits make of each slot, from the oldest to the newest.
+
+    `_landed` are commits that the branch has already.
+    """
+
+    def __init__(self, new: SlotHistory, before: Values, effort: Effort) -> None:
+        self._new, self._before, self._effort = new, before, effort
+        self._children = Counter(parent for commit in new for parent in new.parents_of(commit))
+        self._states: dict[str, _TouchedSlots] = {}
+        self._last = _TouchedSlots()
+        self._commits = _Commits()
+        self._landed = 0
+
+    def add(self, commit: str, approved: Sequence[Approved]) -> bool:
+        """Add a commit, which comes after those below it; return False where that is too much to look at."""
+        parents = self._new.parents_of(commit)
+        below = [self._take(each) for each in parents] or [_TouchedSlots()]
+        state = below[0]
+        if len(parents) > 1:
+            slots = {slot for each in below for slot in each.made}.union(*(one.makes for one in approved))
+            if not self._effort.spend(len(slots) * (len(parents) + 1)):
+                return False
+            state = self._joined(commit, parents, below, slots, approved)
+        for each in approved if len(parents) < 2 else ():
+            self._append(state, commit, each)
+        if (approved or len(parents) > 1) and self._is_there(state.made):
+            broken = _union(made.commits for made in state.made.values() if made.broken)
+            self._landed |= state.commits & ~broken
+            # What has all as the branch has it counts as the branch.
+            state = _TouchedSlots(left_out=state.left_out | broken)
+        self._last = self._states[commit] = state
         return True
-    return any((slot, value) in made for value in commit.begins[slot])
+
+    def missing_of(self, result: Mapping[Slot, Hashable]) -> MissingPart | None:
+        """Return what is not whole if the last commit lands, with what the branch then has."""
+        if all(value in self._before[slot] for slot, value in result.items()):
+            return None
+        # What a merge has left out says the most, and that it is not as it began the least.
+        faults = sorted(filter(None, (self._fault(slot, value) for slot, value in result.items())))
+        if faults:
+            *_, slot = faults[0]
+            made = self._last.made.get(slot)
+            if made is None:
+                return self._commits.last_part(slot)
+            return made.broken or self._commits.part(_first(made.commits), slot)
+        missing = self._last.needs & ~self._last.commits & ~self._landed
+        return self._commits.part(_first(missing)) if missing else None
+
+    def _fault(self, slot: Slot, value: Hashable) -> tuple[bool, bool, Slot] | None:
+        """Return how well a slot explains what is missing; None if all of it is there."""
+        made, is_there = self._last.made.get(slot), value in self._before[slot]
+        if made is None:
+            return None if is_there else (True, True, slot)
+        if made.broken or value != made.value or made.began not in self._before[slot]:
+            return not made.broken, not is_there, slot
+        return None
+
+    def _take(self, commit: str) -> _TouchedSlots:
+        """Return the state of a commit, for one of its children to change."""
+        self._children[commit] -= 1
+        if not self._children[commit]:
+            return self._states.pop(commit, None) or _TouchedSlots()
+        state = self._states.get(commit) or _TouchedSlots()
+        return _TouchedSlots({**state.made}, state.left_out, state.needs)
+
+    def _is_there(self, made: _Side) -> bool:
+        return all(each.value in self._before[slot] for slot, each in made.items())
+
+    def _append(self, state: _TouchedSlots, commit: str, approved: Approved) -> None:
+        """Let a commit come on top of one parent."""
+        made, begins, makes = state.made, approved.begins, approved.makes
+        if made.keys().isdisjoint(makes) and all(makes[slot] in self._before[slot] for slot in makes):
+            # The branch has it.
+            return
+        state.needs |= state.left_out
+        bit = self._commits.add_change(
+            commit, approved, _union(made[slot].commits for slot in makes if slot in made)
+        )
+        for slot, value in makes.items():
+            was = made.get(slot) or _Made(0, begins[slot], begins[slot])
+            fault = MissingPart(commit, slot[0]) if was.value != begins[slot] else None
+            made[slot] = _Made(was.commits | bit, was.began, value, was.broken or fault)
+
+    def _joined(
+        self,
+        merge: str,
+        parents: Sequence[str],
+        below: Sequence[_TouchedSlots],
+        slots: Set[Slot],
+        approved: Sequence[Approved],
+    ) -> _TouchedSlots:
+        """Return the state of a merge."""
+        value_of = self._new.value_of
+        has = {slot: value_of(merge, slot) for slot in sorted(slots)}
+        sides = [
+            {
+                slot: state.made.get(slot) or _Made(0, value, value)
+                for slot in has
+                for value in (value_of(parent, slot),)
+            }
+            for parent, state in zip(parents, below, strict=True)
+        ]
+        known = _union(state.commits | state.left_out for state in below)
+        alike = (
+            state
+            for state, side in zip(below, sides, strict=True)
+            if not approved
+            and all(made.value == has[slot] for slot, made in side.items())
+            and all(made.began in self._before[slot] for slot, made in state.made.items())
+        )
+        state = next(alike, None)
+        if state is not None:
+            return _TouchedSlots(state.made, known & ~state.commits, state.needs)
+        made = _Merge(self._new, merge, sides, has, approved).made(self._commits)
+        left_out = known & ~_union(each.commits for each in made.values())
+        needs = _union(state.needs for state in below) | (left_out if approved else 0)
+        return _TouchedSlots(made, left_out, needs)
 
 
-def explain(before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]) -> MissingPart:
-    """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
-    state = _Reached(before).after(*commits)
-    # Where it was too much to look at, a commit may be named that could have come.
-    slot = next(state.differing(result), None) or min(result)
-    asked = [each for each in commits if slot in each.makes and not each.is_free]
-    maker = next((each for each in asked if each.makes[slot] == result[slot]), None)
-    below = [] if maker is None else [each for each in commits if each.commit in maker.below]
-    for each in below:
-        # What a merge has left out says more than the conflict that it solves.
-        apart = (one for one, made in each.makes.items() if result.get(one, made) != made)
-        left_out = next((one for one in apart if maker is None or not maker.begins.get(one)), None)
-        if left_out is not None:
-            return MissingPart(each.commit, left_out[0])
-    if slot in state.last:
-        return MissingPart(state.last[slot].commit, slot[0])
-    if not asked:
-        return MissingPart("", slot[0])
-    for each in (*(one for one in below if one.commit not in state.settled), maker or asked[0]):
-        obstacle = each.obstacle(state.values, state.came)
-        if obstacle is not None:
-            return MissingPart(each.commit, obstacle[0])
-    return MissingPart((maker or asked[0]).commit, slot[0])
+class _Merge:
+    """A merge of sides, with what it has, and what was approved of it."""
+
+    def __init__(
+        self,
+        new: SlotHistory,
+        name: str,
+        sides: Sequence[_Side],
+        has: Mapping[Slot, Hashable],
+        approved: Sequence[Approved],
+    ) -> None:
+        self._new, self._name, self._sides, self._has = new, name, sides, has
+        self._approved = approved
+
+    def made(self, commits: _Commits) -> dict[Slot, _Made]:
+        """Return what it and the commits below it make of slots.
+
+        Who approved it has changed what they were shown, on top of all sides, or has decided between these.
+        """
+        made: dict[Slot, _Made] = {}
+        changed, apart = list[Slot](), list[Slot]()
+        for slot, value in self._has.items():
+            last = self._last(slot)
+            if last is None or last.value != value:
+                is_shown = self._is_shown(slot)
+                is_apart = last is None or any(side[slot].began != last.began for side in self._sides)
+                (apart if is_shown and is_apart else changed if is_shown else []).append(slot)
+                broken = None if is_shown else self._left_out(slot, commits)
+                if last is None or (is_shown and is_apart):
+                    last = _Made(self._below(slot), self._began(slot), value)
+                last = replace(last, value=value, broken=last.broken or broken)
+            made[slot] = last
+        fault = self._foreign_part({slot: made[slot] for slot in apart}, commits)
+        bit = commits.add(self._name, {*changed, *apart}) if changed or apart else 0
+        for slot in (*changed, *apart):
+            each = made[slot]
+            broken = fault if slot in apart else each.broken
+            made[slot] = replace(each, commits=each.commits | bit, broken=broken)
+        return made
+
+    def _below(self, slot: Slot) -> int:
+        return _union(side[slot].commits for side in self._sides)
+
+    def _last(self, slot: Slot) -> _Made | None:
+        """Return what the side has that has all commits, where these began with the same on all sides."""
+        below = self._below(slot)
+        found = [side[slot] for side in self._sides if side[slot].commits or not below]
+        last = [each for each in found if each.commits == below]
+        values, began = {each.value for each in last}, {each.began for each in found}
+        if len(values) != 1 or len(began) != 1:
+            return None
+        return replace(last[0], broken=next((each.broken for each in found if each.broken), None))
+
+    def _is_shown(self, slot: Slot) -> bool:
+        """Return whether those who approved the merge were shown what it has at a slot."""
+        if any(slot in each.makes for each in self._approved):
+            return True
+        if not any(each.is_shown(slot) for each in self._approved):
+            return False
+        value_of = self._new.value_of
+        bases = self._new.bases_of(self._name) if len(self._sides) == 2 else ()
+        began = [value_of(each, slot) for each in bases]
+        return is_chosen(self._has[slot], [side[slot].value for side in self._sides], began)
+
+    def _began(self, slot: Slot) -> Hashable:
+        """Return with what all sides began; else what the newest commits of the branch have below the merge.
+
+        If these are several with different values, nothing else is like it.
+        """
+        began = {side[slot].began for side in self._sides}
+        if len(began) > 1:
+            began = {self._new.value_of(each, slot) for each in self._new.begins_of(self._name)}
+        return began.pop() if len(began) == 1 else object()
+
+    def _left_out(self, slot: Slot, commits: _Commits) -> MissingPart:
+        """Name a commit that the merge leaves out at a slot, or that another one excludes."""
+        below = self._below(slot)
+        has = next((side[slot].commits for side in self._sides if side[slot].value == self._has[slot]), 0)
+        some = below & ~has or below
+        return commits.part(_first(some), slot) if some else MissingPart(self._name, slot[0])
+
+    def _foreign_part(self, apart: _Side, commits: _Commits) -> MissingPart | None:
+        """Name a commit of others that a merge brings in part where it decides between sides.
+
+        There must be a side with the newest commits of the branch on top of which all that the others have
+        done there, and what their commits do elsewhere, is of those who approved the merge.
+        """
+        faults = [self._foreign_beside(side, apart, commits) for side in self._sides if apart]
+        return None if None in faults else next(iter(faults), None)
+
+    def _foreign_beside(self, side: _Side, apart: _Side, commits: _Commits) -> MissingPart | None:
+        for slot, each in apart.items():
+            if side[slot].broken or side[slot].began != each.began:
+                return side[slot].broken or MissingPart(self._name, slot[0])
+        others = _union(each.commits & ~side[slot].commits for slot, each in apart.items())
+        while others:
+            number = _first(others)
+            others &= others - 1
+            for slot in sorted(commits.touched(number)):
+                if not any(slot in each.makes or each.is_shown(slot) for each in self._approved):
+                    return commits.part(number, min(apart.keys() & commits.touched(number)))
+        return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.approvals.owners_world import GOVERNED, OWNED, Team
+from tests.approvals.owners_world import GOVERNED, OWNED, Team, key_of
 from tests.approvals.test_owner_attacks import (
     INFRA,
     PROTECTED,
@@ -137,7 +137,9 @@ def test_an_approved_revert_is_no_way_to_what_an_older_approval_began_with(tmp_p
     said = refused(team, f"{clean_merge(team.dev, half, pending)}:{MAIN}")
     assert "infra/guard" in said
     assert revert[:12] in said
-    assert team.push(f"{clean_merge(team.dev, revert, pending)}:{MAIN}").code == 0
+    # The same change on top of the revert is approved.
+    again = commit_of(team.dev, revert, {"infra/a": "3\n"})
+    assert team.push(f"{again}:{MAIN}").code == 0
 
 
 def test_the_merge_that_a_head_will_get_lands_no_part(tmp_path: Path) -> None:
@@ -289,11 +291,8 @@ def test_an_approved_merge_replaces_nothing_that_it_never_had(tmp_path: Path) ->
     assert "infra/b" in refused(team, f"{clean_merge(team.dev, merge, half)}:{MAIN}")
 
 
-@pytest.mark.parametrize("is_half", [True, False])
-def test_an_approved_merge_stands_for_the_paths_of_who_approved_it_alone(
-    tmp_path: Path, is_half: bool
-) -> None:
-    """Bob solves a conflict in his file, and is not asked what the merge makes of alice's."""
+def test_who_solves_a_conflict_brings_no_files_of_others(tmp_path: Path) -> None:
+    """Bob solves it in his file: alice has not seen her part of the commit beside what has landed."""
     team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
     where = ("--policy-from", "refs/remotes/origin/main")
     start = team.head()
@@ -302,14 +301,47 @@ def test_an_approved_merge_stands_for_the_paths_of_who_approved_it_alone(
     for who, change in (("alice", both), ("bob", both), ("bob", theirs)):
         assert team.approve(who, change, "--for", MAIN).code == 0
     assert team.push(f"{theirs}:{MAIN}").code == 0
-    solved = {"db/x": "12\n"} | ({"infra/b": None} if is_half else {})
-    merge = commit_of(team.dev, both, solved, theirs, both)
-    assert team.approve("bob", merge, "--for", MAIN, *where).code == 0
-    if is_half:
-        assert "infra/b" in refused(team, f"{merge}:{MAIN}")
-    else:
-        answer = team.push(f"{merge}:{MAIN}")
-        assert answer.code == 0, answer.err
+    for files, place in (({}, "db/x"), ({"infra/b": None}, "infra/b")):
+        merge = commit_of(team.dev, both, {"db/x": "12\n", **files}, theirs, both)
+        assert team.approve("bob", merge, "--for", MAIN, *where).code == 0
+        said = refused(team, f"{merge}:{MAIN}")
+        assert place in said
+        assert both[:12] in said
+    rebased = commit_of(team.dev, theirs, {**TWO, "db/x": "12\n"})
+    for who in ("alice", "bob"):
+        assert team.approve(who, rebased, "--for", MAIN).code == 0
+    assert team.push(f"{rebased}:{MAIN}").code == 0
+
+
+def test_who_owns_a_file_decides_nothing_about_the_rules_in_it(tmp_path: Path) -> None:
+    """Bob solves a conflict about dependencies: a key lands with the table that was approved with it."""
+    of_bob = '[[tool.patchgate.owners]]\npaths = ["pyproject.toml"]\nsigners = ["bob@example.com"]\n'
+    infra = '[[tool.patchgate.owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com"]\n'
+
+    def project(dependency: str, tables: str) -> str:
+        return (
+            f'[project]\nname = "x"\ndependencies = ["{dependency}"]\n'
+            '[[tool.patchgate.owners]]\npaths = ["@policy"]\nsigners = ["alice@example.com"]\n'
+            f'{of_bob}{tables}[tool.patchgate.governance]\nid = "repository-1"\n'
+        )
+
+    team = Team.make(tmp_path, GOVERNED, signers=("alice", "bob"))
+    keys = team.dev.git("show", f"HEAD:{SIGNERS}").decode() + key_of("mallory").allowed("mallory@example.com")
+    start = commit_of(team.dev, team.head(), {"patchgate.toml": None, "pyproject.toml": project("a==0", "")})
+    on_server(team, "main", start)
+    team.dev.git("fetch", "-q", "origin")
+    whole = commit_of(team.dev, start, {"pyproject.toml": project("a==0", infra), SIGNERS: keys})
+    sides = [
+        commit_of(team.dev, base, {"pyproject.toml": project(dependency, tables)})
+        for base, dependency, tables in ((start, "a==1", ""), (whole, "a==2", infra))
+    ]
+    merge = commit_of(team.dev, sides[1], {"pyproject.toml": project("a==3", "")}, *sides)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    for who, change in (("alice", whole), *(("bob", each) for each in (whole, *sides, merge))):
+        assert team.approve(who, change, "--for", MAIN, *where).code == 0
+    said = refused(team, f"{merge}:{MAIN}")
+    assert "pyproject.toml" in said
+    assert whole[:12] in said
 
 
 def test_an_approved_merge_takes_nothing_back_of_what_it_did_not_touch(tmp_path: Path) -> None:
