@@ -328,8 +328,9 @@ class _Commits:
             for slot in ((each.path, False), (each.path, True)):
                 old, new = value(slot, each.old), value(slot, each.new)
                 # One commit may have been asked about the rules in a file, and another one about the file. Of
-                # a merge nobody was shown more than they were asked about.
-                if slot in before and (slot == each.slot or (old != new and not is_merge)):
+                # a merge, who was asked about the file was not shown the rules in it.
+                is_shown = each.is_policy or not slot[1] if is_merge else old != new
+                if slot in before and (is_shown or slot == each.slot):
                     begins[slot], makes[slot] = old, new
         asked = {each.asked for each in mine}
         return Approved(begins, makes, lambda slot: self._owners[slot] <= asked)

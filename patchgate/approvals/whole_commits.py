@@ -144,21 +144,23 @@ _Side = Mapping[Slot, _Made]
 class _TouchedSlots:
     """What a commit and those below it make of the slots that they touch.
 
-    Merges have left out the commits of `left_out`; those that have come need those of `needs`.
+    Of the commits below, those of `come` are in that; merges have left out those of `left_out`.
     """
 
     made: dict[Slot, _Made] = field(default_factory=dict)
+    come: int = 0
     left_out: int = 0
-    needs: int = 0
-
-    @property
-    def commits(self) -> int:
-        """Those that have come."""
-        return _union(each.commits for each in self.made.values())
 
 
 def _union(commits: Iterable[int]) -> int:
     return functools.reduce(operator.or_, commits, 0)
+
+
+def _numbers(commits: int) -> Iterator[int]:
+    """Yield the numbers of some commits."""
+    while commits:
+        yield _first(commits)
+        commits &= commits - 1
 
 
 def _first(commits: int) -> int:
@@ -166,18 +168,20 @@ def _first(commits: int) -> int:
     return (commits & -commits).bit_length() - 1
 
 
-class _Commits:
+class _NumberedCommits:
     """The commits that touch slots: each has a number, and so a bit."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._touched: list[Set[Slot]] = []
+        self._below: list[int] = []
         self._numbers: dict[Hashable, int] = {}
 
-    def add(self, commit: str, slots: Set[Slot]) -> int:
-        """Return the bit of another commit."""
+    def add(self, commit: str, slots: Set[Slot], below: int) -> int:
+        """Return the bit of another commit, on top of others."""
         self._names.append(commit)
         self._touched.append(slots)
+        self._below.append(below)
         return 1 << len(self._names) - 1
 
     def add_change(self, commit: str, approved: Approved, below: int) -> int:
@@ -186,10 +190,15 @@ class _Commits:
         for count in itertools.count():
             number = self._numbers.setdefault((change, count), len(self._names))
             if number == len(self._names):
-                return self.add(commit, approved.makes.keys())
+                return self.add(commit, approved.makes.keys(), below)
             if not below >> number & 1:
+                self._below[number] &= below
                 return 1 << number
         raise AssertionError
+
+    def below(self, commits: int) -> int:
+        """Return those that must come before some commits."""
+        return _union(self._below[number] for number in _numbers(commits))
 
     def touched(self, number: int) -> Set[Slot]:
         """Return the slots that a commit touches."""
@@ -217,7 +226,7 @@ class _SlotTracker:
         self._children = Counter(parent for commit in new for parent in new.parents_of(commit))
         self._states: dict[str, _TouchedSlots] = {}
         self._last = _TouchedSlots()
-        self._commits = _Commits()
+        self._commits = _NumberedCommits()
         self._landed = 0
 
     def add(self, commit: str, approved: Sequence[Approved]) -> bool:
@@ -234,7 +243,7 @@ class _SlotTracker:
             self._append(state, commit, each)
         if (approved or len(parents) > 1) and self._is_there(state.made):
             broken = _union(made.commits for made in state.made.values() if made.broken)
-            self._landed |= state.commits & ~broken
+            self._landed |= state.come & ~broken
             # What has all as the branch has it counts as the branch.
             state = _TouchedSlots(left_out=state.left_out | broken)
         self._last = self._states[commit] = state
@@ -252,7 +261,7 @@ class _SlotTracker:
             if made is None:
                 return self._commits.last_part(slot)
             return made.broken or self._commits.part(_first(made.commits), slot)
-        missing = self._last.needs & ~self._last.commits & ~self._landed
+        missing = self._commits.below(self._last.come) & ~self._last.come & ~self._landed
         return self._commits.part(_first(missing)) if missing else None
 
     def _fault(self, slot: Slot, value: Hashable) -> tuple[bool, bool, Slot] | None:
@@ -270,7 +279,7 @@ class _SlotTracker:
         if not self._children[commit]:
             return self._states.pop(commit, None) or _TouchedSlots()
         state = self._states.get(commit) or _TouchedSlots()
-        return _TouchedSlots({**state.made}, state.left_out, state.needs)
+        return _TouchedSlots({**state.made}, state.come, state.left_out)
 
     def _is_there(self, made: _Side) -> bool:
         return all(each.value in self._before[slot] for slot, each in made.items())
@@ -281,10 +290,8 @@ class _SlotTracker:
         if made.keys().isdisjoint(makes) and all(makes[slot] in self._before[slot] for slot in makes):
             # The branch has it.
             return
-        state.needs |= state.left_out
-        bit = self._commits.add_change(
-            commit, approved, _union(made[slot].commits for slot in makes if slot in made)
-        )
+        bit = self._commits.add_change(commit, approved, state.come | state.left_out)
+        state.come |= bit
         for slot, value in makes.items():
             was = made.get(slot) or _Made(0, begins[slot], begins[slot])
             fault = MissingPart(commit, slot[0]) if was.value != begins[slot] else None
@@ -309,7 +316,7 @@ class _SlotTracker:
             }
             for parent, state in zip(parents, below, strict=True)
         ]
-        known = _union(state.commits | state.left_out for state in below)
+        known = _union(state.come | state.left_out for state in below)
         alike = (
             state
             for state, side in zip(below, sides, strict=True)
@@ -319,11 +326,10 @@ class _SlotTracker:
         )
         state = next(alike, None)
         if state is not None:
-            return _TouchedSlots(state.made, known & ~state.commits, state.needs)
-        made = _Merge(self._new, merge, sides, has, approved).made(self._commits)
-        left_out = known & ~_union(each.commits for each in made.values())
-        needs = _union(state.needs for state in below) | (left_out if approved else 0)
-        return _TouchedSlots(made, left_out, needs)
+            return _TouchedSlots(state.made, state.come, known & ~state.come)
+        made = _Merge(self._new, merge, sides, has, approved).made(self._commits, known)
+        come = _union(each.commits for each in made.values())
+        return _TouchedSlots(made, come, known & ~come)
 
 
 class _Merge:
@@ -340,31 +346,39 @@ class _Merge:
         self._new, self._name, self._sides, self._has = new, name, sides, has
         self._approved = approved
 
-    def made(self, commits: _Commits) -> dict[Slot, _Made]:
+    def made(self, commits: _NumberedCommits, known: int) -> dict[Slot, _Made]:
         """Return what it and the commits below it make of slots.
 
         Who approved it has changed what they were shown, on top of all sides, or has decided between these.
+        Elsewhere it may have what one side has, if it leaves out the other commits at all slots.
         """
         made: dict[Slot, _Made] = {}
         changed, apart = list[Slot](), list[Slot]()
+        left_out: dict[int, Slot] = {}
         for slot, value in self._has.items():
             last = self._last(slot)
-            if last is None or last.value != value:
-                is_shown = self._is_shown(slot)
-                is_apart = last is None or any(side[slot].began != last.began for side in self._sides)
-                (apart if is_shown and is_apart else changed if is_shown else []).append(slot)
-                broken = None if is_shown else self._left_out(slot, commits)
-                if last is None or (is_shown and is_apart):
-                    last = _Made(self._below(slot), self._began(slot), value)
-                last = replace(last, value=value, broken=last.broken or broken)
-            made[slot] = last
+            if last is not None and last.value == value:
+                made[slot] = last
+            elif not self._is_shown(slot):
+                made[slot] = self._kept(slot, commits)
+                left_out |= dict.fromkeys(_numbers(self._below(slot) & ~made[slot].commits), slot)
+            elif last is None or any(side[slot].began != last.began for side in self._sides):
+                apart.append(slot)
+                made[slot] = _Made(self._below(slot), self._began(slot), value)
+            else:
+                changed.append(slot)
+                made[slot] = replace(last, value=value)
         fault = self._foreign_part({slot: made[slot] for slot in apart}, commits)
-        bit = commits.add(self._name, {*changed, *apart}) if changed or apart else 0
+        bit = commits.add(self._name, {*changed, *apart}, known) if changed or apart else 0
         for slot in (*changed, *apart):
             each = made[slot]
-            broken = fault if slot in apart else each.broken
+            broken = each.broken or (fault if slot in apart else None)
             made[slot] = replace(each, commits=each.commits | bit, broken=broken)
-        return made
+        for number, slot in left_out.items():
+            for one in commits.touched(number) & made.keys():
+                if made[one].commits >> number & 1:
+                    made[one] = replace(made[one], broken=commits.part(number, slot))
+        return {slot: each for slot, each in made.items() if each.commits or each.broken}
 
     def _below(self, slot: Slot) -> int:
         return _union(side[slot].commits for side in self._sides)
@@ -400,14 +414,16 @@ class _Merge:
             began = {self._new.value_of(each, slot) for each in self._new.begins_of(self._name)}
         return began.pop() if len(began) == 1 else object()
 
-    def _left_out(self, slot: Slot, commits: _Commits) -> MissingPart:
-        """Name a commit that the merge leaves out at a slot, or that another one excludes."""
-        below = self._below(slot)
-        has = next((side[slot].commits for side in self._sides if side[slot].value == self._has[slot]), 0)
-        some = below & ~has or below
-        return commits.part(_first(some), slot) if some else MissingPart(self._name, slot[0])
+    def _kept(self, slot: Slot, commits: _NumberedCommits) -> _Made:
+        """Return the side that has what the merge has at a slot."""
+        value, below = self._has[slot], self._below(slot)
+        like = [side[slot] for side in self._sides if side[slot].value == value]
+        if like:
+            return max(like, key=lambda each: (each.broken is None, each.commits.bit_count()))
+        part = commits.part(_first(below), slot) if below else MissingPart(self._name, slot[0])
+        return _Made(below, self._began(slot), value, part)
 
-    def _foreign_part(self, apart: _Side, commits: _Commits) -> MissingPart | None:
+    def _foreign_part(self, apart: _Side, commits: _NumberedCommits) -> MissingPart | None:
         """Name a commit of others that a merge brings in part where it decides between sides.
 
         There must be a side with the newest commits of the branch on top of which all that the others have
@@ -416,14 +432,12 @@ class _Merge:
         faults = [self._foreign_beside(side, apart, commits) for side in self._sides if apart]
         return None if None in faults else next(iter(faults), None)
 
-    def _foreign_beside(self, side: _Side, apart: _Side, commits: _Commits) -> MissingPart | None:
+    def _foreign_beside(self, side: _Side, apart: _Side, commits: _NumberedCommits) -> MissingPart | None:
         for slot, each in apart.items():
             if side[slot].broken or side[slot].began != each.began:
                 return side[slot].broken or MissingPart(self._name, slot[0])
         others = _union(each.commits & ~side[slot].commits for slot, each in apart.items())
-        while others:
-            number = _first(others)
-            others &= others - 1
+        for number in _numbers(others):
             for slot in sorted(commits.touched(number)):
                 if not any(slot in each.makes or each.is_shown(slot) for each in self._approved):
                     return commits.part(number, min(apart.keys() & commits.touched(number)))
