@@ -8,12 +8,11 @@ the rules of patches and of git, messages, refs and the verdict id.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.git.objects import Objects
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import (
     OWNER_RULE,
@@ -25,7 +24,6 @@ from patchgate.report.verdict import (
     Report,
     Verdict,
 )
-from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
 if TYPE_CHECKING:
@@ -166,12 +164,17 @@ def _words(grant: Grant) -> str:
 
 
 def approve_command(
-    report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
+    repository: Repository,
+    report: Report,
+    *,
+    place: str,
+    policy_from: str | None = None,
+    profile: str | None = None,
 ) -> str | None:
     """Return the command that approves what a report refuses; None if it cannot be approved.
 
     Several changes are approved one by one: the command names the first. Under the agent profile there is no
-    command: the agent would read it, and run it.
+    command: the agent would read it, and run it. Commits are named by whole ids: two may begin alike.
 
     Args:
         report: what remains refused after `apply_approvals`.
@@ -192,34 +195,41 @@ def approve_command(
     if not all(each.rule == OWNER_RULE or may_be_approved(change, each) for change, each in errors):
         return None
     asked: list[str] = []
+    judged_by = policy_from or _judged_by(repository, refused[0])
     refs = {str(each.details["ref"]) for _, each in errors if each.rule == OWNER_RULE}
     places = refused[0].lands_on
     if refused[0].source.kind == "merge" and len(places) == 1 and places[0].ref is not None:
         # It is judged beside the branch that gets it, whoever's policy judges.
         refs.add(places[0].ref)
+    is_signed = place == PUSH or bool(refs)
     for key, text in (
-        ("--policy-from", policy_from or _judged_by(refused[0])),
+        ("--policy-from", judged_by),
         ("--profile", profile),
         ("--for", min(refs, default=None)),
+        ("--repository", refused[0].policy.repository if is_signed and places else None),
     ):
-        asked += [key, shlex.quote(text)] if text is not None else []
+        asked += [key, in_shell(text, "...")] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
-    return " ".join([*words, "--sign"] if place == PUSH or refs else words)
+    return " ".join([*words, "--sign"] if is_signed else words)
 
 
-def _judged_by(change: ChangeVerdict) -> str | None:
+def _judged_by(repository: Repository, change: ChangeVerdict) -> str | None:
     """Name the commit whose policy judged a commit at a push: of a merge, or where it is not its parent."""
     place, is_merge = change.policy.origin.rpartition(":")[0], change.source.kind == "merge"
     is_named = is_merge or change.policy.tree is not None
     if change.source.commit is None or not is_named or not _COMMIT.fullmatch(place):
         return None
-    return place if is_merge or not (change.source.base_commit or "").startswith(place) else None
+    if not is_merge and (change.source.base_commit or "").startswith(place):
+        return None
+    with Objects(repository) as objects:
+        found = objects.header(place + "^{commit}")
+    return place if found is None else found.oid
 
 
 def _name(change: ChangeVerdict) -> str:
     source = change.source
     if source.commit is not None:
-        return source.commit[:SHORT_OID]
+        return source.commit
     if source.kind == "worktree":
         return change.change_id.removeprefix("sha256:")[:16]
     return "@staged"

@@ -70,8 +70,13 @@ def last_refused_change(repository: Repository, asked: CheckOptions) -> ChangeVe
     return _again(repository, refused[-1], asked)
 
 
-def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> ChangeVerdict:
+def resolve_change(
+    repository: Repository, name: str, asked: CheckOptions, *, signs: bool = False
+) -> ChangeVerdict:
     """Judge the change that a name means: `@staged`, a change id or the start of one, a commit.
+
+    Args:
+        signs: it is to be signed, so a commit is not named by the beginning of its id.
 
     Raises:
         UsageError: it means nothing, or more than one change.
@@ -95,6 +100,7 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
             "write the commit's full id, or sha256: and more digits of the change id",
         )
     if commit is not None:
+        require_id(digits or commit, commit, is_whole=signs)
         return _committed(repository, commit, asked, events[-1].about.get("policy") if events else None)
     if others:
         return _again(repository, others[-1], asked)
@@ -104,8 +110,12 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
     return pending
 
 
-def require_id(digits: str, commit: str) -> None:
+def require_id(digits: str, commit: str, *, is_whole: bool = False) -> None:
     """Refuse a ref with a name like the beginning of an id: whoever pushes it would choose what is approved.
+
+    Args:
+        is_whole: refuse the beginning of an id, too: whoever makes two commits may let them begin alike, in
+            half a minute for 12 digits.
 
     Raises:
         UsageError: it is one.
@@ -114,6 +124,11 @@ def require_id(digits: str, commit: str) -> None:
         raise UsageError(
             f"{printable(digits)} is a name of {commit[:SHORT_OID]} here, and looks like the id of another",
             "fetch what you mean to approve; of a tag or branch, write its full name: refs/tags/NAME",
+        )
+    if is_whole and _ID.fullmatch(digits) and len(digits) < len(commit):
+        raise UsageError(
+            f"{printable(digits)} is the beginning of an id, and another commit may begin so, too",
+            "name it by its whole id, as it was printed where it was refused, or by a ref",
         )
 
 

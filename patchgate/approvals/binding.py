@@ -90,6 +90,7 @@ def bind(
     branch: str | None,
     expires: str | None,
     asked: CheckOptions,
+    wanted: str | None = None,
 ) -> Binding:
     """Find what a signed approval of a change must be bound to.
 
@@ -100,37 +101,45 @@ def bind(
         asked: has the commit of `--policy-from`, and its name. Where that is a remote-tracking branch, the
             branch is the one of that remote. Of a change that has landed, the rules are those from there, or
             its first parent's where that is another line: CI asks for its approval afterwards.
+        wanted: the id of the repository that it must be for; None: that of the remote.
 
     Raises:
         UsageError: that branch is not here, it is not known which one gets the change, or the policy that
-            judges names another repository than that branch.
+            judges names another repository than the one that is wanted, the default branch or that branch.
         UndecidedError: git could not answer, or the clone is shallow.
     """
     is_policy = any(owned.is_policy for owned in change.owned)
     rules: str | None = None
     warnings: tuple[str, ...] = ()
+    remotes = _Remotes(repository, asked.place)
+    remotes.require_repository(change, wanted)
     if branch is not None or is_policy:
-        remotes = _Remotes(repository, asked.place)
         branch = remotes.branch(branch)
         landed = change.source.commit
         tip = _before_landing(repository, landed, remotes.tip(branch, landed), asked.policy_from)
         warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
         with Objects(repository) as objects:
-            _require_same_repository(objects, change, branch, tip)
+            _require_same_repository(objects, change, show_ref(branch), tip)
             if is_policy:
                 rules = rules_state(objects, tip).digest
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
-def _require_same_repository(objects: Objects, change: ChangeVerdict, branch: str, tip: str) -> None:
+def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str, tip: str) -> None:
     """Refuse to name the repository that another policy names, such as that of the change itself."""
     policies = TreePolicies(objects)
     tree = objects.header(tip + "^{tree}")
-    found = None if tree is None else policies.at(policies.key(tree.oid)).policy
-    if found is not None and found.config.governance.id != change.policy.repository:
+    found = None if tree is None else policies.at(policies.key(tree.oid))
+    if found is None or found.is_absent:
+        return
+    if found.policy is None and any(owned.is_policy for owned in change.owned):
+        # Its repair names the repository itself.
+        return
+    named = None if found.policy is None else found.policy.config.governance.id
+    if named != change.policy.repository:
         raise UsageError(
             f"the policy that judges ({change.policy.origin}) has another [governance] id than "
-            f"{show_ref(branch)}: the approval would be for another repository",
+            f"{name}: the approval would be for another repository",
             "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
         )
 
@@ -159,6 +168,32 @@ class _Remotes:
         self._chosen = None if judged_by is None else _remote_named(repository, judged_by)
         only = "origin" if "origin" in self._all else self._all[0] if len(self._all) == 1 else None
         self._name = self._chosen or only
+
+    def require_repository(self, change: ChangeVerdict, wanted: str | None) -> None:
+        """Require that the policy that judges names the same repository as the default branch.
+
+        Others may have pushed what judges, and the branch that gets the change.
+        """
+        found = change.policy.repository
+        if wanted is not None and found != wanted:
+            named = "no [governance] id" if found is None else f"the [governance] id {printable(found, 100)}"
+            raise UsageError(
+                f"the policy that judges ({change.policy.origin}) has {named}, not {printable(wanted, 100)}",
+                "approve it in a clone of that repository, by a policy that its branches have",
+            )
+        default = self._default()
+        if default is None and self._name is not None and remote_of(self._repository, self._name).had:
+            raise UsageError(
+                f"it is not known which branch of {printable(self._name, 100)} is the default one: its "
+                "policy says for which repository an approval is",
+                f"git remote set-head {self._in_shell} --auto",
+            )
+        with Objects(self._repository) as objects:
+            # A bare clone has the branches of its remote as its own.
+            place = "HEAD" if default is None else self._place(default)
+            tip = resolve(objects, place)
+            if tip is not None:
+                _require_same_repository(objects, change, show_ref(place), tip.oid)
 
     def branch(self, named: str | None) -> str:
         """Return the full name of a branch; of the default one where none is named."""

@@ -28,7 +28,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES
-from patchgate.git.quoting import first_of, printable
+from patchgate.git.quoting import first_of, in_shell, printable
 from patchgate.git.revisions import tree_named
 from patchgate.policy.codeowners import MOST_BYTES, PLACES, CodeOwners
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
@@ -397,7 +397,7 @@ def _judging(change: ChangeVerdict, ref: ProtectedRef, name: str) -> str:
     # A new branch is not there yet, and another may have moved since.
     is_other = (ref.is_new or ref.is_past or ref.commit not in (None, ref.policy)) and named == name
     if ref.policy is not None and is_other and len(ref.policy) >= 40:
-        return ref.policy[:SHORT_OID]
+        return ref.policy
     return "refs/remotes/origin/" + named.removeprefix(BRANCHES)
 
 
@@ -410,8 +410,7 @@ def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
         return f"{asked}; the first signers are named by {named}"
     if change.source.kind == "range":
         return f"rebase onto {show_ref(lacking.ref.ref)}, so that one commit makes this change, and {asked}"
-    commit = (change.source.commit or "@staged")[:SHORT_OID]
-    line = f"git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)}"
+    line = f"git patchgate approve {change.source.commit or '@staged'} --for {shlex.quote(lacking.ref.ref)}"
     base = (change.source.base_commit or "")[:SHORT_OID]
     is_other = (
         lacking.ref.is_past or change.source.kind == "merge" or not change.policy.origin.startswith(base)
@@ -419,4 +418,6 @@ def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
     if change.source.commit and is_other and lacking.ref.ref.startswith(BRANCHES):
         # Its parent has another policy, of the same push; a merge is seen whole only beside the branch.
         line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"
+    if change.policy.repository is not None:
+        line += f" --repository {in_shell(change.policy.repository, 'ID')}"
     return f'{asked}: {line} --reason "..." --sign'

@@ -175,6 +175,7 @@ class _NumberedCommits:
         self._names: list[str] = []
         self._touched: list[Set[Slot]] = []
         self._below: list[int] = []
+        self._before: list[int] = []
         self._numbers: dict[Hashable, int] = {}
 
     def add(self, commit: str, slots: Set[Slot], below: int) -> int:
@@ -182,23 +183,33 @@ class _NumberedCommits:
         self._names.append(commit)
         self._touched.append(slots)
         self._below.append(below)
+        self._before.append(below)
         return 1 << len(self._names) - 1
 
     def add_change(self, commit: str, approved: Approved, below: int) -> int:
-        """Return the bit of a commit; that of one with the same change, unless that is below it."""
+        """Return the bit of a commit; that of one with the same change, unless that must come before it."""
         change = frozenset(approved.begins.items()), frozenset(approved.makes.items())
         for count in itertools.count():
             number = self._numbers.setdefault((change, count), len(self._names))
             if number == len(self._names):
                 return self.add(commit, approved.makes.keys(), below)
-            if not below >> number & 1:
+            if not self._with_those_before(below) >> number & 1:
                 self._below[number] &= below
+                self._before[number] |= below
                 return 1 << number
         raise AssertionError
 
     def below(self, commits: int) -> int:
         """Return those that must come before some commits."""
         return _union(self._below[number] for number in _numbers(commits))
+
+    def _with_those_before(self, commits: int) -> int:
+        """Return commits with all that have come before one of them, or of these, on any line."""
+        found = fresh = commits
+        while fresh:
+            fresh = _union(self._before[number] for number in _numbers(fresh)) & ~found
+            found |= fresh
+        return found
 
     def touched(self, number: int) -> Set[Slot]:
         """Return the slots that a commit touches."""

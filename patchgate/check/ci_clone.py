@@ -62,17 +62,33 @@ class CiClone:
             raise self._unknown_entry(self.event.branch or "")
 
     def require_no_entry(self, tip: str) -> None:
-        """Require that what is proposed is no such entry under another name, unless it has landed.
+        """Require that what is proposed has no such entry that has not landed, under whatever name.
 
-        What is built may be a merge of it.
+        It may be the commit that the queue will make next. What is built may be a merge of it.
         """
         if self.event.is_queued:
             return
-        words = [f"--points-at={each}" for each in {self.head, *self._built()}]
+        words = [f"--merged={each}" for each in {self.head, *self._built()}]
         found = self.repository.output("for-each-ref", "--format=%(refname)", *words, REMOTE + _QUEUE)
         for ref in map(os.fsdecode, found.split()):
             if not is_ancestor(self.repository, ref, tip):
                 raise self._unknown_entry(ref.removeprefix(REMOTE))
+
+    def require_same_repository(self, before: str, commits: Sequence[str]) -> None:
+        """Require that proposed rules keep the id of the repository: approvals by them name it."""
+        named = self._id_of(before)
+        for each in commits if named is not None else ():
+            if self._id_of(each) != named:
+                raise UndecidedError(
+                    f"{each[:SHORT_OID]} gives the repository another [governance] id, and more comes with "
+                    "it",
+                    f"propose {each[:SHORT_OID]} alone, or leave the id as it is",
+                )
+
+    def _id_of(self, commit: str) -> str | None:
+        header = self.objects.header(commit + "^{tree}")
+        found = None if header is None else self.policies.at(self.policies.key(header.oid)).policy
+        return None if found is None else found.config.governance.id
 
     def require_proposal(self, branch: str, tip: str) -> None:
         """Require that a pull request has commits: a base that somebody has moved has them all."""

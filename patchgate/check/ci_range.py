@@ -278,14 +278,16 @@ class _Finder(CiClone):
         between = moves_between(self.objects, self.policies, before, head, is_proposed=True)
         if not between.changing:
             return []
+        self.require_same_repository(before, between.changing)
         default = self.event.default or found.target.removeprefix(BRANCHES)
         with suppress(UndecidedError):
             default = self.event.default or self.default_of_origin()
         first, *others = self._moves(found.target, default, before, between, been=[before])
-        short = between.changing[0][:SHORT_OID]
+        changing = between.changing[0]
         note = (
-            f"{short} changes the rules and may land first, so what comes with it was also judged by the new "
-            f"ones: where that is refused, land {short} first, or approve it with --policy-from {short}, too"
+            f"{changing[:SHORT_OID]} changes the rules and may land first, so what comes with it was also "
+            "judged by the new ones: where that is refused, land that first, or approve it with "
+            f"--policy-from {changing}, too"
         )
         return [replace(first, notes=(note,)), *others]
 

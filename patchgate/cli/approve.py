@@ -21,6 +21,7 @@ from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.approvals.approve import Exemption
+    from patchgate.approvals.binding import Binding
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import ChangeVerdict
@@ -45,6 +46,12 @@ _ONE_CHANGE = 'git patchgate approve @staged --reason "..."; or --last, or an ID
     metavar="REF",
     help="With --sign: the branch that gets the change, such as refs/heads/main.",
 )
+@click.option(
+    "--repository",
+    "repository_id",
+    metavar="ID",
+    help="With --sign: the [governance] id that it must be for.",
+)
 @click.option("--expires", metavar="TIME", help="With --sign: after this it does not count: 30d, 12h, 2w.")
 @click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
@@ -57,6 +64,7 @@ def approve_command(
     rules: tuple[str, ...],
     sign: bool,
     branch: str | None,
+    repository_id: str | None,
     expires: str | None,
     policy_from: str | None,
     profile: str | None,
@@ -66,7 +74,7 @@ def approve_command(
     The reason is recorded. The approval is valid for exactly this change under the policy that refused it,
     also after a rebase. ID is a commit, or the first 8 or more digits of a change id. Without --sign it is
     valid on this machine, until the push. With --sign it is a note in refs/notes/patchgate-approvals, and
-    valid wherever .patchgate/allowed_signers has the key.
+    valid wherever .patchgate/allowed_signers has the key; a commit is then named by its whole id, or a ref.
     """
     if (change is None) == (not last):
         raise UsageError("approve takes one change", _ONE_CHANGE)
@@ -75,18 +83,20 @@ def approve_command(
 
     reason = check_reason(reason or "")
     lasts = None if expires is None else parse_span(expires)
-    _require_person(signs=sign, is_bound=branch is not None or expires is not None)
+    _require_person(signs=sign, is_bound=any(each is not None for each in (branch, expires, repository_id)))
     repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
     from patchgate.approvals.binding import NOT_BOUND, bind, full_name
     from patchgate.ledger.ledger import iso
 
-    asked = _options(repository, policy_from, profile, None if branch is None else full_name(branch))
+    asked = _options(
+        repository, policy_from, profile, None if branch is None else full_name(branch), signs=sign
+    )
     found = (
         last_refused_change(repository, asked)
         if change is None
-        else resolve_change(repository, change, asked)
+        else resolve_change(repository, change, asked, signs=sign)
     )
     if sign:
         _require_no_merge(found, policy_from)
@@ -95,7 +105,10 @@ def approve_command(
     # A signature counts wherever the note is, so nothing is left out.
     _show_exemption(exemption, reason, by, None if sign else _MOST_PATHS)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
-    bound = bind(repository, exemption.change, branch, end, asked) if sign else NOT_BOUND
+    bound = NOT_BOUND
+    if sign:
+        bound = bind(repository, exemption.change, branch, end, asked, repository_id)
+        _show_binding(bound)
     statement = exemption.state(reason, by, at, bound)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
@@ -110,7 +123,7 @@ def approve_command(
 
 
 def _options(
-    repository: Repository, policy_from: str | None, profile: str | None, branch: str | None
+    repository: Repository, policy_from: str | None, profile: str | None, branch: str | None, *, signs: bool
 ) -> CheckOptions:
     from patchgate.approvals.approve import require_id
     from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
@@ -118,7 +131,7 @@ def _options(
 
     asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
     if policy_from is not None and asked.policy_from is not None:
-        require_id(policy_from, asked.policy_from)
+        require_id(policy_from, asked.policy_from, is_whole=signs)
     # A push judges what an agent made by the rules for people, too: nobody approves what he was not shown.
     why = "--profile agent" if profile == "agent" else ""
     # What --policy-from names as the branch is what it has.
@@ -148,7 +161,7 @@ def _require_person(*, signs: bool, is_bound: bool) -> None:
         UsageError: an agent runs this, there is no terminal, or something is bound that is not signed.
     """
     if is_bound and not signs:
-        raise UsageError("--for and --expires need --sign", "add --sign, or leave them out")
+        raise UsageError("--for, --repository and --expires need --sign", "add --sign, or leave them out")
     refuse_agents("an approval")
     if not signs:
         require_terminal(
@@ -193,6 +206,15 @@ def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None
         )
     write_error(f"reason: {printable(reason, 1000)}")
     write_error(f"by: {by}")
+
+
+def _show_binding(bound: Binding) -> None:
+    """Show for what a signed approval will be."""
+    from patchgate.check.refs import show_ref
+    from patchgate.git.quoting import printable
+
+    where = "any repository" if bound.repository is None else printable(bound.repository, 300)
+    write_error(f"for: {where}, {'any branch' if bound.ref is None else show_ref(bound.ref)}")
 
 
 def _approved_text(exemption: Exemption, by: str, *, signed: bool) -> str:

@@ -397,5 +397,5 @@ def _with_approvals(
     sources = ApprovalSources(local=place == LOCAL, signers=signers, is_final=is_final)
     report = with_approvals(repository, report, sources)
     profile = None if asked.profile is None else asked.profile.value
-    line = approve_command(report, place=place, policy_from=asked.place, profile=profile)
+    line = approve_command(repository, report, place=place, policy_from=asked.place, profile=profile)
     return replace(report, approve=line)

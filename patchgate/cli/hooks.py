@@ -377,7 +377,7 @@ def _finish(
             from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
 
             place = PUSH if is_push else LOCAL
-            report = replace(report, approve=approve_command(report, place=place))
+            report = replace(report, approve=approve_command(repository, report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
     report_config_warnings(repository.config_warnings if doubts is None else doubts)
     _record_slow(repository, hook, judged.report)

@@ -197,7 +197,7 @@ def test_an_undecided_gate_stays_undecided(repo: Repo) -> None:
 def test_what_can_become_no_commit_is_out_of_reach(repo: Repo, kind: str) -> None:
     report = Report((replace(judged(repo), source=Source(kind)),))
     assert apply_grants(report, [[granted(repo)]]) == report
-    assert approve_command(report, place=LOCAL) is None
+    assert approve_command(opened(repo), report, place=LOCAL) is None
     approve_here(repo, statement_for(repo.check().change))
     assert apply_approvals(opened(repo), report, ApprovalSources(True)) == report
 
@@ -208,7 +208,7 @@ def test_what_is_said_about_a_message_or_a_text_is_out_of_reach(repo: Repo, rule
     finding = replace(change.findings[0], rule=rule, level=Level.ERROR)
     report = Report((replace(change, findings=(finding,)),))
     assert apply_grants(report, [[granted(repo, rule)]]) == report
-    assert approve_command(report, place=LOCAL) is None
+    assert approve_command(opened(repo), report, place=LOCAL) is None
 
 
 def test_a_change_without_files_is_out_of_reach_for_all_of_them_have_one_id(repo: Repo) -> None:
@@ -353,7 +353,7 @@ def test_a_refusal_ends_with_the_line_that_approves_it(repo: Repo) -> None:
     assert tree.report["approve"] == f'git patchgate approve {digits} --reason "..."'
     first = repo.commit()
     repo.commit({"vendor/y": "y\n"})
-    expected = f'git patchgate approve {first[:12]} --reason "..."'
+    expected = f'git patchgate approve {first} --reason "..."'
     assert repo.check(first).report["approve"] == expected
     assert repo.check("HEAD~2..HEAD").report["approve"] == expected
 
@@ -370,11 +370,11 @@ def test_there_is_no_line_where_nobody_can_approve(repo: Repo) -> None:
     change = judged(repo)
     unsure = replace(change, gates=(*change.gates, GateOutcome("drift", Outcome.UNDECIDED, "no baseline")))
     unseen = replace(change, gates=(), findings=())
-    assert approve_command(Report((change,)), place=LOCAL) is not None
+    assert approve_command(opened(repo), Report((change,)), place=LOCAL) is not None
     for report in (Report(()), Report((unsure,)), Report((change, unsure)), Report((unseen,))):
-        assert approve_command(report, place=LOCAL) is None
+        assert approve_command(opened(repo), report, place=LOCAL) is None
     assert (
-        approve_command(Report((change,)), place=PUSH)
+        approve_command(opened(repo), Report((change,)), place=PUSH)
         == 'git patchgate approve @staged --reason "..." --sign'
     )
 

@@ -49,7 +49,8 @@ def test_a_change_of_the_policy_needs_the_approval_of_a_signer(tmp_path: Path) -
         answer = team.push(is_real=is_real)
         assert (answer.code, team.head() == change) == (1, False)
         assert RULE in answer.err
-        assert f"approve {change[:12]} --for refs/heads/main" in answer.err
+        # Another commit may be made to have the same first digits.
+        assert f"approve {change} --for refs/heads/main --repository {ID}" in answer.err
     assert team.approve("alice").code == 0
     assert team.push(is_real=True).code == 0
     assert team.head() == change
@@ -438,6 +439,52 @@ def test_no_approval_names_the_repository_that_the_change_names(tmp_path: Path, 
     # By the policy of its parent, and by the same one as CI may name it.
     for place in ((), ("--policy-from", "HEAD~")):
         assert team.approve("alice", "HEAD", "--for", "refs/heads/main", *place).code == 2
+
+
+@pytest.mark.parametrize("is_owned", [True, False])
+@pytest.mark.parametrize("has", ["nothing", "another id", "no policy that can be read"])
+def test_an_approval_is_for_the_repository_that_the_default_branch_names(
+    tmp_path: Path, has: str, *, is_owned: bool
+) -> None:
+    """Whoever may push other branches writes what these name, and what stands below a change."""
+    denied = f'[policy]\ndeny = ["infra/**"]\n[governance]\nid = "{ID}"\n'
+    team = Team.make(tmp_path, GOVERNED + '[[owners]]\npaths = ["infra/**"]\n' if is_owned else denied)
+    dev = team.dev
+    other = dev.git("show", "HEAD:patchgate.toml").decode().replace(ID, "repository-2")
+    if has == "no policy that can be read":
+        broken = dev.policy("[policy\n")
+        dev.git("update-ref", "refs/remotes/origin/main", broken)
+    dev.policy(other)
+    release = dev.head() if has == "another id" else dev.ask("rev-parse", "HEAD~3")
+    dev.git("update-ref", "refs/remotes/origin/release", release)
+    change = dev.commit({"infra/a": "2\n"})
+    for place in ((), ("--policy-from", "HEAD~"), ("--policy-from", "HEAD~", "--repository", "repository-2")):
+        for branch in ("--for=refs/heads/release", "--for=refs/heads/main", "--expires=30d"):
+            answer = team.approve("alice", change, *place, branch)
+            assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
+
+
+def test_an_approval_is_for_the_repository_that_the_printed_line_names(tmp_path: Path) -> None:
+    """The line may be pasted in a clone of another one, which has the commit, too."""
+    team = Team.make(tmp_path)
+    change = team.dev.policy(LOOSER)
+    for wanted, code in (("repository-2", 2), ("", 2), (ID, 0)):
+        answer = team.approve("alice", change, "--repository", wanted)
+        assert answer.code == code
+        assert f"for: {ID}, refs/heads/main" in answer.err or code == 2
+    landed(team, change)
+
+
+def test_what_is_signed_is_named_by_whole_ids(tmp_path: Path) -> None:
+    """Two commits with the same first digits are made in a minute, and a clone may have only one of them."""
+    team = Team.make(tmp_path)
+    change = team.dev.policy(LOOSER)
+    base = team.head()
+    for name, place in ((change[:12], base), (change[:-1], base), (change, base[:12])):
+        answer = team.approve("alice", name, "--policy-from", place)
+        assert (answer.code, "is the beginning of an id" in answer.err) == (2, True)
+    assert team.approve("alice", "HEAD", "--policy-from", base).code == 0
+    landed(team, change)
 
 
 def test_an_approval_ends(tmp_path: Path) -> None:

@@ -313,6 +313,27 @@ def test_who_solves_a_conflict_brings_no_files_of_others(tmp_path: Path) -> None
     assert team.push(f"{rebased}:{MAIN}").code == 0
 
 
+def test_commits_that_two_branches_have_came_in_one_order_on_both(tmp_path: Path) -> None:
+    """After the one a guard is turned off for a while, after the other one a door is opened: never both."""
+    team = Team.make(tmp_path, INFRA)
+    start = land(team, {f"infra/{name}": "0\n" for name in ("guard", "door", "a", "b", "c", "d")})
+
+    def line(*changes: str) -> str:
+        tip = start
+        for change in changes:
+            files = dict(each.split("=") for each in change.split())
+            tip = of_alice(team, tip, {f"infra/{name}": f"{value}\n" for name, value in files.items()})
+        return tip
+
+    one = line("a=1 d=2", "a=3 b=1 guard=1", "a=1 b=0", "c=1 b=2")
+    other = line("c=1 b=2", "c=3 d=1 door=1", "c=1 d=0", "a=1 d=2")
+    refused(team, f"{clean_merge(team.dev, one, other)}:{MAIN}")
+    # The first two alone are whole, and so is either line.
+    both = line("a=1 d=2", "c=1 b=2")
+    again = clean_merge(team.dev, both, line("c=1 b=2", "a=1 d=2"))
+    assert team.push(f"{again}:{MAIN}").code == 0
+
+
 def test_who_owns_a_file_decides_nothing_about_the_rules_in_it(tmp_path: Path) -> None:
     """Bob solves a conflict about dependencies: a key lands with the table that was approved with it."""
     of_bob = '[[tool.patchgate.owners]]\npaths = ["pyproject.toml"]\nsigners = ["bob@example.com"]\n'

@@ -278,6 +278,17 @@ def test_what_comes_with_a_change_of_the_rules_is_judged_by_them_too(host: Host,
     assert host.check(host.pull(strict, strict)).code == 0
 
 
+def test_rules_of_another_repository_come_alone(host: Host) -> None:
+    """An approval by them would name that repository, and count there."""
+    host.land({"patchgate.toml": '[governance]\nid = "repository-1"\n'})
+    host.main = host.dev.head()
+    other = host.push("other", {"patchgate.toml": '[governance]\nid = "repository-2"\n'})
+    above = host.push("above", {"docs/a": "a\n"}, onto=other)
+    for head, code in ((above, 3), (other, 0)):
+        host.clone(head)
+        assert host.check(host.pull(head, head)).code == code
+
+
 def test_a_pull_request_whose_commits_the_base_has_is_undecided(host: Host) -> None:
     """Whoever has moved the base in this clone would be answered that nothing was proposed."""
     head = host.push("side", {"b": "b\n"})
@@ -375,6 +386,10 @@ def test_an_entry_of_a_queue_that_comes_as_a_push_is_undecided(host: Host) -> No
     merge = host.merge(after)
     host.clone(merge)
     assert host.check(host.pull(after, merge)).code == 3
+    # What stands on it may be what the queue makes next.
+    above = host.push("above", {"docs/y.md": "y\n"}, onto=after)
+    host.clone(above)
+    assert host.check(host.pull(above, above)).code == 3
     host.clone(after)
     host.ci.git("update-ref", "-d", f"refs/remotes/origin/{ref.removeprefix('refs/heads/')}")
     assert host.check(host.pull(after, after)).code == 0
