@@ -75,9 +75,6 @@ def resolve_change(
 ) -> ChangeVerdict:
     """Judge the change that a name means: `@staged`, a change id or the start of one, a commit.
 
-    Args:
-        signs: it is to be signed, so a commit is not named by the beginning of its id.
-
     Raises:
         UsageError: it means nothing, or more than one change.
         PatchgateError: it could not be read.
@@ -113,9 +110,7 @@ def resolve_change(
 def require_id(digits: str, commit: str, *, is_whole: bool = False) -> None:
     """Refuse a ref with a name like the beginning of an id: whoever pushes it would choose what is approved.
 
-    Args:
-        is_whole: refuse the beginning of an id, too: whoever makes two commits may let them begin alike, in
-            half a minute for 12 digits.
+    `is_whole`: and the beginning of an id: two commits with the same 12 digits are made in half a minute.
 
     Raises:
         UsageError: it is one.

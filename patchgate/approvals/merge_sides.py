@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from patchgate.approvals.approved_commits import tree_of
+from patchgate.approvals.approved_slots import is_chosen
 from patchgate.approvals.owned_refs import differences
-from patchgate.approvals.whole_commits import is_chosen
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors

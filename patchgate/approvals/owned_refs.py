@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from patchgate.approvals.approved_commits import ApprovedPath, Contents, approved_paths, find_part, tree_of
+from patchgate.approvals.approved_slots import MissingPart
 from patchgate.approvals.binding import RulesState
 from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signers import has_signers
-from patchgate.approvals.whole_commits import MissingPart
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions

@@ -90,14 +90,12 @@ def approve_command(
     from patchgate.approvals.binding import NOT_BOUND, bind, full_name
     from patchgate.ledger.ledger import iso
 
-    asked = _options(
-        repository, policy_from, profile, None if branch is None else full_name(branch), signs=sign
-    )
-    found = (
-        last_refused_change(repository, asked)
-        if change is None
-        else resolve_change(repository, change, asked, signs=sign)
-    )
+    branch = None if branch is None else full_name(branch)
+    asked = _options(repository, policy_from, profile, branch, signs=sign)
+    if change is None:
+        found = last_refused_change(repository, asked)
+    else:
+        found = resolve_change(repository, change, asked, signs=sign)
     if sign:
         _require_no_merge(found, policy_from)
     exemption = exempt(repository, found, rules, signed=sign, ref=branch)
@@ -105,12 +103,10 @@ def approve_command(
     # A signature counts wherever the note is, so nothing is left out.
     _show_exemption(exemption, reason, by, None if sign else _MOST_PATHS)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
-    bound = NOT_BOUND
-    if sign:
-        bound = bind(repository, exemption.change, branch, end, asked, repository_id)
-        _show_binding(bound)
+    bound = bind(repository, exemption.change, branch, end, asked, repository_id) if sign else NOT_BOUND
     statement = exemption.state(reason, by, at, bound)
     if sign:
+        _show_binding(bound)
         granted = grant_signed(repository, exemption, statement, os.environ)
     elif confirm("Approve this change?"):
         granted = grant(repository, exemption, statement)

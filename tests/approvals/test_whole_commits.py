@@ -16,7 +16,8 @@ from itertools import permutations, product
 
 import pytest
 
-from patchgate.approvals.whole_commits import Approved, Effort, Slot, find_part, is_chosen
+from patchgate.approvals.approved_slots import Approved, Slot, is_chosen
+from patchgate.approvals.whole_commits import Effort, find_part
 from patchgate.git.path import RepoPath
 from tests.amount import IS_LONG
 
