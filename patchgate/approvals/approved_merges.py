@@ -42,14 +42,14 @@ class SlotMerge:
         """
         made: dict[Slot, Made] = {}
         changed, apart = list[Slot](), list[Slot]()
-        left_out: dict[int, Slot] = {}
+        left_out: dict[Slot, int] = {}
         for slot, value in self._has.items():
             last = self._last(slot)
             if last is not None and last.value == value:
                 made[slot] = last
             elif not self._is_shown(slot):
                 made[slot] = self._kept(slot, commits)
-                left_out |= dict.fromkeys(numbers_of(self._below(slot) & ~made[slot].commits), slot)
+                left_out[slot] = self._below(slot) & ~made[slot].commits
             elif last is None or any(side[slot].began != last.began for side in self._sides):
                 apart.append(slot)
                 made[slot] = Made(self._below(slot), self._began(slot), value)
@@ -62,10 +62,13 @@ class SlotMerge:
             each = made[slot]
             broken = each.broken or (fault if slot in apart else None)
             made[slot] = replace(each, commits=each.commits | bit, broken=broken)
-        for number, slot in left_out.items():
-            for one in commits.touched(number) & made.keys():
-                if made[one].commits >> number & 1:
-                    made[one] = replace(made[one], broken=commits.part(number, slot))
+        lost = union(left_out.values())
+        for slot, each in made.items():
+            half = each.commits & lost
+            if half:
+                number = first_number(half)
+                where = next(one for one, some in left_out.items() if some >> number & 1)
+                made[slot] = replace(each, broken=commits.part(number, where))
         return {slot: each for slot, each in made.items() if each.commits or each.broken}
 
     def _below(self, slot: Slot) -> int:

@@ -66,12 +66,19 @@ def find_part(
 class _TouchedSlots:
     """What a commit and those below it make of the slots that they touch.
 
-    Of the commits below, those of `come` are in that; merges have left out those of `left_out`.
+    Of the commits below, those of `come` are in that; merges have left out those of `left_out`. So many
+    `users` have it.
     """
 
     made: dict[Slot, Made] = field(default_factory=dict)
     come: int = 0
     left_out: int = 0
+    users: int = 0
+
+
+def _own(state: _TouchedSlots) -> _TouchedSlots:
+    """Return a state that may be changed: it, or a copy where others have it, too."""
+    return _TouchedSlots({**state.made}, state.come, state.left_out) if state.users else state
 
 
 class _SlotTracker:
@@ -98,13 +105,18 @@ class _SlotTracker:
             if not self._effort.spend(len(slots) * (len(parents) + 1)):
                 return False
             state = self._joined(commit, parents, below, slots, approved)
-        for each in approved if len(parents) < 2 else ():
-            self._append(state, commit, each)
+        elif approved:
+            if state.users and not self._effort.spend(len(state.made)):
+                return False
+            state = _own(state)
+            for each in approved:
+                self._append(state, commit, each)
         if (approved or len(parents) > 1) and self._is_there(state.made):
             broken = union(made.commits for made in state.made.values() if made.broken)
             self._landed |= state.come & ~broken
             # What has all as the branch has it counts as the branch.
             state = _TouchedSlots(left_out=state.left_out | broken)
+        state.users += 1
         self._last = self._states[commit] = state
         return True
 
@@ -133,12 +145,12 @@ class _SlotTracker:
         return None
 
     def _take(self, commit: str) -> _TouchedSlots:
-        """Return the state of a commit, for one of its children to change."""
-        self._children[commit] -= 1
-        if not self._children[commit]:
-            return self._states.pop(commit, None) or _TouchedSlots()
+        """Return the state of a commit, for one of its children."""
         state = self._states.get(commit) or _TouchedSlots()
-        return _TouchedSlots({**state.made}, state.come, state.left_out)
+        self._children[commit] -= 1
+        if not self._children[commit] and self._states.pop(commit, None) is not None:
+            state.users -= 1
+        return state
 
     def _is_there(self, made: Side) -> bool:
         return all(each.value in self._before[slot] for slot, each in made.items())
@@ -185,7 +197,9 @@ class _SlotTracker:
         )
         state = next(alike, None)
         if state is not None:
-            return _TouchedSlots(state.made, state.come, known & ~state.come)
+            state = _own(state)
+            state.left_out = known & ~state.come
+            return state
         made = SlotMerge(self._new, merge, sides, has, approved).made(self._commits, known)
         come = union(each.commits for each in made.values())
         return _TouchedSlots(made, come, known & ~come)
