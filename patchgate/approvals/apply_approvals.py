@@ -202,6 +202,9 @@ def approve_command(
         # It is judged beside the branch that gets it, whoever's policy judges.
         refs.add(places[0].ref)
     is_signed = place == PUSH or bool(refs)
+    if is_signed and not refs and len(places) == 1 and places[0].ref is not None:
+        # It is for no other branch, whose rules may differ.
+        refs.add(places[0].ref)
     for key, text in (
         ("--policy-from", judged_by),
         ("--profile", profile),
@@ -223,7 +226,8 @@ def _judged_by(repository: Repository, change: ChangeVerdict) -> str | None:
         return None
     with Objects(repository) as objects:
         found = objects.header(place + "^{commit}")
-    return place if found is None else found.oid
+    # A ref may be named like the beginning of an id.
+    return found.oid if found is not None and found.oid.startswith(place) else place
 
 
 def _name(change: ChangeVerdict) -> str:

@@ -16,7 +16,6 @@ from patchgate.approvals.approved_slots import (
     Made,
     MissingPart,
     NumberedCommits,
-    Side,
     Slot,
     SlotHistory,
     Values,
@@ -111,7 +110,7 @@ class _SlotTracker:
             state = _own(state)
             for each in approved:
                 self._append(state, commit, each)
-        if (approved or len(parents) > 1) and self._is_there(state.made):
+        if self._is_there(commit, state, approved):
             broken = union(made.commits for made in state.made.values() if made.broken)
             self._landed |= state.come & ~broken
             # What has all as the branch has it counts as the branch.
@@ -152,8 +151,14 @@ class _SlotTracker:
             state.users -= 1
         return state
 
-    def _is_there(self, made: Side) -> bool:
-        return all(each.value in self._before[slot] for slot, each in made.items())
+    def _is_there(self, commit: str, state: _TouchedSlots, approved: Sequence[Approved]) -> bool:
+        """Return whether the branch has all slots as a commit has them that changes any."""
+        if len(self._new.parents_of(commit)) < 2:
+            makes = [item for each in approved for item in each.makes.items()]
+            if not makes or any(value not in self._before[slot] for slot, value in makes):
+                return False
+        is_looked_at = self._effort.spend(len(state.made))
+        return is_looked_at and all(each.value in self._before[slot] for slot, each in state.made.items())
 
     def _append(self, state: _TouchedSlots, commit: str, approved: Approved) -> None:
         """Let a commit come on top of one parent."""

@@ -183,7 +183,10 @@ def _approved(
 
 
 def _joined(reports: Sequence[Report]) -> Report:
-    """Add to the first report what the others do not accept, or say besides."""
+    """Add to the first report what the others do not accept, or say besides.
+
+    Where the first one refuses, nobody has approved the rules by which the others judge.
+    """
     first, *others = reports
     said = [(each.source.commit, each.findings) for each in first.changes]
     refusing = []
@@ -193,7 +196,9 @@ def _joined(reports: Sequence[Report]) -> Report:
             said.append(about)
             refusing.append(each)
     warnings = dict.fromkeys(each for report in reports for each in report.warnings)
-    approve = next((each.approve for each in reports if each.approve is not None), None)
+    approve = first.approve
+    if first.verdict == "accepted":
+        approve = next((each.approve for each in others if each.approve is not None), None)
     return replace(first, changes=(*first.changes, *refusing), warnings=tuple(warnings), approve=approve)
 
 

@@ -313,6 +313,18 @@ def test_the_command_that_a_range_prints_for_an_owner_signs_for_the_branch_of_it
     assert dev.check(*asked).code == 0
 
 
+def test_a_tag_that_is_named_like_an_id_chooses_no_policy_in_a_printed_line(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, DENIED)
+    dev = team.dev
+    start = dev.commit({"infra/x": "1\n"})
+    left, right = (commit_of(dev, start, {"infra/x": f"{side}\n"}) for side in "23")
+    merge = commit_of(dev, left, {"infra/x": "23\n"}, left, right)
+    assert f" --policy-from {left} " in dev.check(merge, CI="true").report["approve"]
+    dev.git("update-ref", f"refs/tags/{left[:12]}", right)
+    assert f" --policy-from {left[:12]} " in dev.check(merge, CI="true").report["approve"]
+    assert team.approve("alice", merge, "--policy-from", left[:12]).code == 2
+
+
 def test_what_is_named_as_the_branch_is_what_the_branch_has(tmp_path: Path) -> None:
     """A branch of this clone may be ahead of what the remote has."""
     team = Team.make(tmp_path, DENIED)

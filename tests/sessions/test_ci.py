@@ -278,6 +278,16 @@ def test_what_comes_with_a_change_of_the_rules_is_judged_by_them_too(host: Host,
     assert host.check(host.pull(strict, strict)).code == 0
 
 
+def test_no_line_approves_by_rules_that_are_refused_themselves(host: Host) -> None:
+    """Those of another branch, for which the approval would be."""
+    other = host.push("other", {"patchgate.toml": STRICT, "unrelated": "1\n"})
+    above = host.push("above", {"runs/a": "a\n"}, onto=other)
+    host.clone(above)
+    answer = host.check(host.pull(above, above))
+    assert {"policy-change-not-alone", "deny-prefix"} <= set(answer.errors)
+    assert answer.report["approve"] is None
+
+
 def test_rules_of_another_repository_come_alone(host: Host) -> None:
     """An approval by them would name that repository, and count there."""
     host.land({"patchgate.toml": '[governance]\nid = "repository-1"\n'})
