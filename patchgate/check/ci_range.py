@@ -287,7 +287,7 @@ class _Finder(CiClone):
         note = (
             f"{changing[:SHORT_OID]} changes the rules and may land first, so what comes with it was also "
             "judged by the new ones: where that is refused, land that first, or approve it with "
-            f"--policy-from {changing}, too"
+            f"--for {in_shell(found.target, 'REF')} --policy-from {changing}, too"
         )
         return [replace(first, notes=(note,)), *others]
 
