@@ -10,10 +10,9 @@ import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from patchgate.approvals import whole_commits
-from patchgate.approvals.approved_slots import Approved, MissingPart, Slot, Values
+from patchgate.approvals.approved_slots import Approved, Effort, MissingPart, Slot, Values
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import Effort
 from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from patchgate.approvals.approved_slots import (
     Approved,
@@ -56,9 +56,10 @@ class SlotMerge:
             else:
                 changed.append(slot)
                 made[slot] = replace(last, value=value)
-        fault = self._foreign_part({slot: made[slot] for slot in apart}, commits)
-        bit = commits.add(self._name, {*changed, *apart}, known) if changed or apart else 0
-        for slot in (*changed, *apart):
+        fault = self._foreign_part(apart, made, commits)
+        decided = {slot: self._has[slot] for slot in (*changed, *apart)}
+        bit = commits.add(self._name, decided, known) if decided else 0
+        for slot in decided:
             each = made[slot]
             broken = each.broken or (fault if slot in apart else None)
             made[slot] = replace(each, commits=each.commits | bit, broken=broken)
@@ -114,22 +115,29 @@ class SlotMerge:
         part = commits.part(first_number(below), slot) if below else MissingPart(self._name, slot[0])
         return Made(below, self._began(slot), value, part)
 
-    def _foreign_part(self, apart: Side, commits: NumberedCommits) -> MissingPart | None:
+    def _foreign_part(
+        self, apart: Collection[Slot], made: Side, commits: NumberedCommits
+    ) -> MissingPart | None:
         """Name a commit of others that a merge brings in part where it decides between sides.
 
         There must be a side with the newest commits of the branch on top of which all that the others have
         done there, and what their commits do elsewhere, is of those who approved the merge.
         """
-        faults = [self._foreign_beside(side, apart, commits) for side in self._sides if apart]
+        faults = [self._foreign_beside(side, apart, made, commits) for side in self._sides if apart]
         return None if None in faults else next(iter(faults), None)
 
-    def _foreign_beside(self, side: Side, apart: Side, commits: NumberedCommits) -> MissingPart | None:
-        for slot, each in apart.items():
-            if side[slot].broken or side[slot].began != each.began:
+    def _foreign_beside(
+        self, side: Side, apart: Collection[Slot], made: Side, commits: NumberedCommits
+    ) -> MissingPart | None:
+        for slot in apart:
+            if side[slot].broken or side[slot].began != made[slot].began:
                 return side[slot].broken or MissingPart(self._name, slot[0])
-        others = union(each.commits & ~side[slot].commits for slot, each in apart.items())
+        others = union(made[slot].commits & ~side[slot].commits for slot in apart)
         for number in numbers_of(others):
-            for slot in sorted(commits.touched(number)):
+            makes = commits.makes(number)
+            for slot in sorted(makes):
                 if not any(slot in each.makes or each.is_shown(slot) for each in self._approved):
-                    return commits.part(number, min(apart.keys() & commits.touched(number)))
+                    return commits.part(number, min(makes.keys() & set(apart)))
+                if slot not in made or not made[slot].commits >> number & 1:
+                    return commits.part(number, slot)
         return None

@@ -13,6 +13,9 @@ from typing import Protocol
 from patchgate.git.path import RepoPath
 from patchgate.values import dataclass
 
+# Slots of merges that are looked at for all refs of a push; a lookup takes some microseconds.
+_MOST_WORK = 1_000_000
+
 Slot = tuple[RepoPath, bool]
 """A path of approved commits, and whether only what its content says about the rules counts."""
 
@@ -100,6 +103,18 @@ Side = Mapping[Slot, Made]
 """What a parent of a merge has at each slot that counts there."""
 
 
+class Effort:
+    """How many slots of merges and commits beside each other may still be looked at."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
+
+    def spend(self, amount: int) -> bool:
+        """Return whether there was as much left."""
+        self._left -= amount
+        return self._left >= 0
+
+
 def union(commits: Iterable[int]) -> int:
     """Return all of some commits."""
     return functools.reduce(operator.or_, commits, 0)
@@ -124,18 +139,19 @@ class NumberedCommits:
     anywhere. `_again` are those that were made more than once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, effort: Effort) -> None:
+        self._effort = effort
         self._names: list[str] = []
-        self._touched: list[Set[Slot]] = []
+        self._makes: list[Mapping[Slot, Hashable]] = []
         self._below: list[int] = []
         self._before: list[int] = []
         self._numbers: dict[Hashable, int] = {}
         self._again = 0
 
-    def add(self, commit: str, slots: Set[Slot], below: int) -> int:
+    def add(self, commit: str, makes: Mapping[Slot, Hashable], below: int) -> int:
         """Return the bit of another commit, on top of others."""
         self._names.append(commit)
-        self._touched.append(slots)
+        self._makes.append(makes)
         self._below.append(below)
         self._before.append(below)
         return 1 << len(self._names) - 1
@@ -144,8 +160,9 @@ class NumberedCommits:
         """Return the bit of a commit; that of one with the same change, unless that must come before it."""
         change = frozenset(approved.begins.items()), frozenset(approved.makes.items())
         number = self._numbers.setdefault(change, len(self._names))
-        if number == len(self._names) or self._with_those_before(below) >> number & 1:
-            return self.add(commit, approved.makes.keys(), below)
+        before = 0 if number == len(self._names) else self._with_those_before(below)
+        if number == len(self._names) or before is None or before >> number & 1:
+            return self.add(commit, approved.makes, below)
         self._below[number] &= below
         self._before[number] |= below
         self._again |= 1 << number
@@ -155,24 +172,30 @@ class NumberedCommits:
         """Return those that must come before some commits."""
         return union(self._below[number] for number in numbers_of(commits))
 
-    def _with_those_before(self, commits: int) -> int:
-        """Return all commits of a line with those that were before one of them on any other."""
+    def _with_those_before(self, commits: int) -> int | None:
+        """Return all commits of a line with those that were before one of them on any other.
+
+        None: that is too much to look at.
+        """
         found = fresh = commits
         while fresh:
-            fresh = union(self._before[number] for number in numbers_of(fresh & self._again)) & ~found
+            fresh &= self._again
+            if not self._effort.spend(fresh.bit_count()):
+                return None
+            fresh = union(self._before[number] for number in numbers_of(fresh)) & ~found
             found |= fresh
         return found
 
-    def touched(self, number: int) -> Set[Slot]:
-        """Return the slots that a commit touches."""
-        return self._touched[number]
+    def makes(self, number: int) -> Mapping[Slot, Hashable]:
+        """Return what a commit makes of slots."""
+        return self._makes[number]
 
     def part(self, number: int, slot: Slot | None = None) -> MissingPart:
         """Name a commit with a slot, or with the first that it touches."""
-        return MissingPart(self._names[number], (slot or min(self._touched[number]))[0])
+        return MissingPart(self._names[number], (slot or min(self._makes[number]))[0])
 
     def last_part(self, slot: Slot) -> MissingPart:
         """Name the last commit that touches a slot, if there is any."""
         numbers = reversed(range(len(self._names)))
-        number = next((each for each in numbers if slot in self._touched[each]), None)
+        number = next((each for each in numbers if slot in self._makes[each]), None)
         return MissingPart("", slot[0]) if number is None else self.part(number, slot)

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from patchgate.approvals.approved_merges import SlotMerge
 from patchgate.approvals.approved_slots import (
     Approved,
+    Effort,
     Made,
     MissingPart,
     NumberedCommits,
@@ -20,24 +21,10 @@ from patchgate.approvals.approved_slots import (
     SlotHistory,
     Values,
     first_number,
+    numbers_of,
     union,
 )
 from patchgate.values import dataclass, field
-
-# Slots of merges that are looked at for all refs of a push; a lookup takes some microseconds.
-_MOST_WORK = 1_000_000
-
-
-class Effort:
-    """How many slots of merges may still be looked at."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_WORK
-
-    def spend(self, amount: int) -> bool:
-        """Return whether there was as much left."""
-        self._left -= amount
-        return self._left >= 0
 
 
 def find_part(
@@ -91,7 +78,7 @@ class _SlotTracker:
         self._children = Counter(parent for commit in new for parent in new.parents_of(commit))
         self._states: dict[str, _TouchedSlots] = {}
         self._last = _TouchedSlots()
-        self._commits = NumberedCommits()
+        self._commits = NumberedCommits(effort)
         self._landed = 0
 
     def add(self, commit: str, approved: Sequence[Approved]) -> bool:
@@ -112,7 +99,9 @@ class _SlotTracker:
                 self._append(state, commit, each)
         if self._is_there(commit, state, approved):
             broken = union(made.commits for made in state.made.values() if made.broken)
-            self._landed |= state.come & ~broken
+            for number in numbers_of(state.come & ~broken):
+                # What it has made may have been taken back since.
+                self._landed |= self._branch_has(self._commits.makes(number)) << number
             # What has all as the branch has it counts as the branch.
             state = _TouchedSlots(left_out=state.left_out | broken)
         state.users += 1
@@ -121,7 +110,7 @@ class _SlotTracker:
 
     def missing_of(self, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what is not whole if the last commit lands, with what the branch then has."""
-        if all(value in self._before[slot] for slot, value in result.items()):
+        if self._branch_has(result):
             return None
         # What a merge has left out says the most, and that it is not as it began the least.
         faults = sorted(filter(None, (self._fault(slot, value) for slot, value in result.items())))
@@ -153,18 +142,18 @@ class _SlotTracker:
 
     def _is_there(self, commit: str, state: _TouchedSlots, approved: Sequence[Approved]) -> bool:
         """Return whether the branch has all slots as a commit has them that changes any."""
-        if len(self._new.parents_of(commit)) < 2:
-            makes = [item for each in approved for item in each.makes.items()]
-            if not makes or any(value not in self._before[slot] for slot, value in makes):
-                return False
-        is_looked_at = self._effort.spend(len(state.made))
-        return is_looked_at and all(each.value in self._before[slot] for slot, each in state.made.items())
+        is_merge = len(self._new.parents_of(commit)) > 1
+        is_new = is_merge or (bool(approved) and all(self._branch_has(each.makes) for each in approved))
+        is_looked_at = is_new and self._effort.spend(len(state.made))
+        return is_looked_at and self._branch_has({slot: each.value for slot, each in state.made.items()})
+
+    def _branch_has(self, values: Mapping[Slot, Hashable]) -> bool:
+        return all(value in self._before[slot] for slot, value in values.items())
 
     def _append(self, state: _TouchedSlots, commit: str, approved: Approved) -> None:
         """Let a commit come on top of one parent."""
         made, begins, makes = state.made, approved.begins, approved.makes
-        if made.keys().isdisjoint(makes) and all(makes[slot] in self._before[slot] for slot in makes):
-            # The branch has it.
+        if made.keys().isdisjoint(makes) and self._branch_has(makes):
             return
         bit = self._commits.add_change(commit, approved, state.come | state.left_out)
         state.come |= bit

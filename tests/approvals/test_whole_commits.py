@@ -16,8 +16,8 @@ from itertools import permutations, product
 
 import pytest
 
-from patchgate.approvals.approved_slots import Approved, Slot, is_chosen
-from patchgate.approvals.whole_commits import Effort, find_part
+from patchgate.approvals.approved_slots import Approved, Effort, Slot, is_chosen
+from patchgate.approvals.whole_commits import find_part
 from patchgate.git.path import RepoPath
 from tests.amount import IS_LONG
 
@@ -526,6 +526,30 @@ def test_what_an_unapproved_merge_left_out_is_not_below_what_stands_on_it() -> N
     door = approved(history, tree(door=1), left_out, asked=[DOOR])
     assert not history.whole(door)
     assert history.whole(history.add(tree(guard=1, door=1), door, guard))
+
+
+def test_who_solves_a_conflict_brings_no_part_that_a_merge_below_has_left() -> None:
+    history = scene()
+    whole = approved(history, tree(a=1, guard=1, door=1), 0, asked=[A, GUARD, DOOR])
+    sides = [
+        approved(history, tree(a=2), history.add(tree(a=1), 0, whole), asked=[A]),
+        approved(history, tree(a=3), 0, asked=[A]),
+    ]
+    assert not history.whole(approved(history, tree(a=4), *sides, asked=[A]))
+    sides[0] = approved(history, tree(a=2, guard=1, door=1), whole, asked=[A])
+    assert history.whole(approved(history, tree(a=4, guard=1, door=1), *sides, asked=[A]))
+
+
+def test_what_was_taken_back_has_not_landed() -> None:
+    """A guard is turned on and off again, as main has it; on another side a door stands on it."""
+    history = scene()
+    guard = approved(history, tree(guard=1), 0, asked=[GUARD])
+    sides = [approved(history, tree(guard=1, b=value), guard, asked=[B]) for value in (3, 4)]
+    door = approved(history, tree(guard=1, b=2, door=1), *sides, asked=[B, DOOR])
+    off = approved(history, tree(b=1), guard, asked=[GUARD, B])
+    back = approved(history, tree(), off, asked=[B])
+    assert history.whole(door)
+    assert not history.whole(history.add(tree(b=2, door=1), back, door))
 
 
 def test_the_same_change_on_both_sides_comes_once() -> None:
