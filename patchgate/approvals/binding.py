@@ -112,7 +112,7 @@ def bind(
     rules: str | None = None
     warnings: tuple[str, ...] = ()
     remotes = _Remotes(repository, asked.place)
-    remotes.require_repository(change, wanted)
+    remotes.require_repository(change, wanted, branch)
     if branch is not None or is_policy:
         branch = remotes.branch(branch)
         landed = change.source.commit
@@ -125,16 +125,20 @@ def bind(
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
-def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str, tip: str) -> None:
-    """Refuse to name the repository that another policy names, such as that of the change itself."""
+def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str, tip: str) -> bool:
+    """Refuse to name the repository that another policy names, such as that of the change itself.
+
+    Returns:
+        Whether there is a policy.
+    """
     policies = TreePolicies(objects)
     tree = objects.header(tip + "^{tree}")
     found = None if tree is None else policies.at(policies.key(tree.oid))
     if found is None or found.is_absent:
-        return
+        return False
     if found.policy is None and any(owned.is_policy for owned in change.owned):
         # Its repair names the repository itself.
-        return
+        return True
     named = None if found.policy is None else found.policy.config.governance.id
     if named != change.policy.repository:
         raise UsageError(
@@ -142,6 +146,7 @@ def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str,
             f"{name}: the approval would be for another repository",
             "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
         )
+    return True
 
 
 def _before_landing(repository: Repository, landed: str | None, tip: str, before: str | None) -> str:
@@ -169,10 +174,11 @@ class _Remotes:
         only = "origin" if "origin" in self._all else self._all[0] if len(self._all) == 1 else None
         self._name = self._chosen or only
 
-    def require_repository(self, change: ChangeVerdict, wanted: str | None) -> None:
+    def require_repository(self, change: ChangeVerdict, wanted: str | None, branch: str | None) -> None:
         """Require that the policy that judges names the same repository as the default branch.
 
-        Others may have pushed what judges, and the branch that gets the change.
+        Others may have pushed what judges, and the branch that gets the change. Only where the default branch
+        has no policy, that one counts, or the first policy itself.
         """
         found = change.policy.repository
         if wanted is not None and found != wanted:
@@ -191,9 +197,15 @@ class _Remotes:
         with Objects(self._repository) as objects:
             # A bare clone has the branches of its remote as its own.
             place = "HEAD" if default is None else self._place(default)
-            tip = resolve(objects, place)
-            if tip is not None:
-                _require_same_repository(objects, change, show_ref(place), tip.oid)
+            for each in (place, *([self._place(branch)] if branch is not None else [])):
+                tip = resolve(objects, each)
+                if tip is not None and _require_same_repository(objects, change, show_ref(each), tip.oid):
+                    return
+        if found is not None and not any(owned.is_policy for owned in change.owned):
+            raise UsageError(
+                f"{show_ref(place)} has no policy, so it names no repository",
+                "first land the policy; then approve what it refuses",
+            )
 
     def branch(self, named: str | None) -> str:
         """Return the full name of a branch; of the default one where none is named."""

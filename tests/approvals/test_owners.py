@@ -442,7 +442,7 @@ def test_no_approval_names_the_repository_that_the_change_names(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("is_owned", [True, False])
-@pytest.mark.parametrize("has", ["nothing", "another id", "no policy that can be read"])
+@pytest.mark.parametrize("has", ["nothing", "another id", "no policy that can be read", "no default policy"])
 def test_an_approval_is_for_the_repository_that_the_default_branch_names(
     tmp_path: Path, has: str, *, is_owned: bool
 ) -> None:
@@ -454,6 +454,8 @@ def test_an_approval_is_for_the_repository_that_the_default_branch_names(
     if has == "no policy that can be read":
         broken = dev.policy("[policy\n")
         dev.git("update-ref", "refs/remotes/origin/main", broken)
+    if has == "no default policy":
+        dev.git("update-ref", "refs/remotes/origin/main", "HEAD~2")
     dev.policy(other)
     release = dev.head() if has == "another id" else dev.ask("rev-parse", "HEAD~3")
     dev.git("update-ref", "refs/remotes/origin/release", release)
@@ -461,7 +463,8 @@ def test_an_approval_is_for_the_repository_that_the_default_branch_names(
     for place in ((), ("--policy-from", "HEAD~"), ("--policy-from", "HEAD~", "--repository", "repository-2")):
         for branch in ("--for=refs/heads/release", "--for=refs/heads/main", "--expires=30d"):
             answer = team.approve("alice", change, *place, branch)
-            assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
+            why = "names no repository" if has == "no default policy" else "another repository"
+            assert (answer.code, why in answer.err) == (2, True), answer.err
 
 
 def test_an_approval_is_for_the_repository_that_the_printed_line_names(tmp_path: Path) -> None:
