@@ -135,15 +135,15 @@ def first_number(commits: int) -> int:
 class NumberedCommits:
     """The commits that touch slots: each has a number, and so a bit.
 
-    Of each, `_below` has those that are below it wherever it is made, `_before` those that were before it
-    anywhere. `_again` are those that were made more than once.
+    Of each, `_below` has those that are below it, for each time that it is made, `_before` all of these.
+    `_again` are those that were made more than once.
     """
 
     def __init__(self, effort: Effort) -> None:
         self._effort = effort
         self._names: list[str] = []
         self._makes: list[Mapping[Slot, Hashable]] = []
-        self._below: list[int] = []
+        self._below: list[list[int]] = []
         self._before: list[int] = []
         self._numbers: dict[Hashable, int] = {}
         self._again = 0
@@ -152,7 +152,7 @@ class NumberedCommits:
         """Return the bit of another commit, on top of others."""
         self._names.append(commit)
         self._makes.append(makes)
-        self._below.append(below)
+        self._below.append([below])
         self._before.append(below)
         return 1 << len(self._names) - 1
 
@@ -163,14 +163,23 @@ class NumberedCommits:
         before = 0 if number == len(self._names) else self._with_those_before(below)
         if number == len(self._names) or before is None or before >> number & 1:
             return self.add(commit, approved.makes, below)
-        self._below[number] &= below
+        self._below[number].append(below)
         self._before[number] |= below
         self._again |= 1 << number
         return 1 << number
 
-    def below(self, commits: int) -> int:
-        """Return those that must come before some commits."""
-        return union(self._below[number] for number in numbers_of(commits))
+    def missing_below(self, commits: int, others: int) -> int | None:
+        """Return the number of a commit that must come before one of some, and is not there.
+
+        Args:
+            commits: those that come.
+            others: those that need not come.
+        """
+        for number in numbers_of(commits):
+            missing = [below & ~(commits | others) for below in self._below[number]]
+            if all(missing):
+                return first_number(missing[0])
+        return None
 
     def _with_those_before(self, commits: int) -> int | None:
         """Return all commits of a line with those that were before one of them on any other.

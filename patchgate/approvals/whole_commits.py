@@ -120,8 +120,8 @@ class _SlotTracker:
             if made is None:
                 return self._commits.last_part(slot)
             return made.broken or self._commits.part(first_number(made.commits), slot)
-        missing = self._commits.below(self._last.come) & ~self._last.come & ~self._landed
-        return self._commits.part(first_number(missing)) if missing else None
+        missing = self._commits.missing_below(self._last.come, self._landed)
+        return None if missing is None else self._commits.part(missing)
 
     def _fault(self, slot: Slot, value: Hashable) -> tuple[bool, bool, Slot] | None:
         """Return how well a slot explains what is missing; None if all of it is there."""

@@ -540,6 +540,17 @@ def test_who_solves_a_conflict_brings_no_part_that_a_merge_below_has_left() -> N
     assert history.whole(approved(history, tree(a=4, guard=1, door=1), *sides, asked=[A]))
 
 
+def test_the_same_change_on_two_sides_needs_what_is_below_it_on_one() -> None:
+    history = scene()
+    below = [
+        approved(history, each, 0, asked=[slot]) for each, slot in ((tree(guard=1), GUARD), (tree(b=1), B))
+    ]
+    one, other = (approved(history, {**history.trees[each], DOOR: 1}, each, asked=[DOOR]) for each in below)
+    left_out = history.add(tree(), below[0], other)
+    assert not history.whole(history.add(tree(door=1), left_out, one))
+    assert history.whole(history.add(tree(guard=1, door=1), left_out, one))
+
+
 def test_what_was_taken_back_has_not_landed() -> None:
     """A guard is turned on and off again, as main has it; on another side a door stands on it."""
     history = scene()
