@@ -133,67 +133,23 @@ def first_number(commits: int) -> int:
 
 
 class NumberedCommits:
-    """The commits that touch slots: each has a number, and so a bit.
+    """The commits that touch slots: each has a number, and so a bit."""
 
-    Of each, `_below` has those that are below it, for each time that it is made, `_before` all of these.
-    `_again` are those that were made more than once.
-    """
-
-    def __init__(self, effort: Effort) -> None:
-        self._effort = effort
+    def __init__(self) -> None:
         self._names: list[str] = []
         self._makes: list[Mapping[Slot, Hashable]] = []
-        self._below: list[list[int]] = []
-        self._before: list[int] = []
-        self._numbers: dict[Hashable, int] = {}
-        self._again = 0
+        self._below: list[int] = []
 
     def add(self, commit: str, makes: Mapping[Slot, Hashable], below: int) -> int:
         """Return the bit of another commit, on top of others."""
         self._names.append(commit)
         self._makes.append(makes)
-        self._below.append([below])
-        self._before.append(below)
+        self._below.append(below)
         return 1 << len(self._names) - 1
 
-    def add_change(self, commit: str, approved: Approved, below: int) -> int:
-        """Return the bit of a commit; that of one with the same change, unless that must come before it."""
-        change = frozenset(approved.begins.items()), frozenset(approved.makes.items())
-        number = self._numbers.setdefault(change, len(self._names))
-        before = 0 if number == len(self._names) else self._with_those_before(below)
-        if number == len(self._names) or before is None or before >> number & 1:
-            return self.add(commit, approved.makes, below)
-        self._below[number].append(below)
-        self._before[number] |= below
-        self._again |= 1 << number
-        return 1 << number
-
-    def missing_below(self, commits: int, others: int) -> int | None:
-        """Return the number of a commit that must come before one of some, and is not there.
-
-        Args:
-            commits: those that come.
-            others: those that need not come.
-        """
-        for number in numbers_of(commits):
-            missing = [below & ~(commits | others) for below in self._below[number]]
-            if all(missing):
-                return first_number(missing[0])
-        return None
-
-    def _with_those_before(self, commits: int) -> int | None:
-        """Return all commits of a line with those that were before one of them on any other.
-
-        None: that is too much to look at.
-        """
-        found = fresh = commits
-        while fresh:
-            fresh &= self._again
-            if not self._effort.spend(fresh.bit_count()):
-                return None
-            fresh = union(self._before[number] for number in numbers_of(fresh)) & ~found
-            found |= fresh
-        return found
+    def below(self, commits: int) -> int:
+        """Return those that must come before some commits."""
+        return union(self._below[number] for number in numbers_of(commits))
 
     def makes(self, number: int) -> Mapping[Slot, Hashable]:
         """Return what a commit makes of slots."""

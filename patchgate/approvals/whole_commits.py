@@ -21,7 +21,6 @@ from patchgate.approvals.approved_slots import (
     SlotHistory,
     Values,
     first_number,
-    numbers_of,
     union,
 )
 from patchgate.values import dataclass, field
@@ -68,18 +67,14 @@ def _own(state: _TouchedSlots) -> _TouchedSlots:
 
 
 class _SlotTracker:
-    """Follows what commits make of each slot, from the oldest to the newest.
-
-    `_landed` are commits that the branch has already.
-    """
+    """Follows what commits make of each slot, from the oldest to the newest."""
 
     def __init__(self, new: SlotHistory, before: Values, effort: Effort) -> None:
         self._new, self._before, self._effort = new, before, effort
         self._children = Counter(parent for commit in new for parent in new.parents_of(commit))
         self._states: dict[str, _TouchedSlots] = {}
         self._last = _TouchedSlots()
-        self._commits = NumberedCommits(effort)
-        self._landed = 0
+        self._commits = NumberedCommits()
 
     def add(self, commit: str, approved: Sequence[Approved]) -> bool:
         """Add a commit, which comes after those below it; return False where that is too much to look at."""
@@ -98,11 +93,8 @@ class _SlotTracker:
             for each in approved:
                 self._append(state, commit, each)
         if self._is_there(commit, state, approved):
+            # It counts as the branch.
             broken = union(made.commits for made in state.made.values() if made.broken)
-            for number in numbers_of(state.come & ~broken):
-                # What it has made may have been taken back since.
-                self._landed |= self._branch_has(self._commits.makes(number)) << number
-            # What has all as the branch has it counts as the branch.
             state = _TouchedSlots(left_out=state.left_out | broken)
         state.users += 1
         self._last = self._states[commit] = state
@@ -120,8 +112,8 @@ class _SlotTracker:
             if made is None:
                 return self._commits.last_part(slot)
             return made.broken or self._commits.part(first_number(made.commits), slot)
-        missing = self._commits.missing_below(self._last.come, self._landed)
-        return None if missing is None else self._commits.part(missing)
+        missing = self._commits.below(self._last.come) & ~self._last.come
+        return self._commits.part(first_number(missing)) if missing else None
 
     def _fault(self, slot: Slot, value: Hashable) -> tuple[bool, bool, Slot] | None:
         """Return how well a slot explains what is missing; None if all of it is there."""
@@ -155,7 +147,7 @@ class _SlotTracker:
         made, begins, makes = state.made, approved.begins, approved.makes
         if made.keys().isdisjoint(makes) and self._branch_has(makes):
             return
-        bit = self._commits.add_change(commit, approved, state.come | state.left_out)
+        bit = self._commits.add(commit, makes, state.come | state.left_out)
         state.come |= bit
         for slot, value in makes.items():
             was = made.get(slot) or Made(0, begins[slot], begins[slot])
