@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from patchgate.approvals.approved_slots import (
     Approved,
+    Effort,
     Made,
     MissingPart,
     NumberedCommits,
@@ -30,9 +31,10 @@ class SlotMerge:
         sides: Sequence[Side],
         has: Mapping[Slot, Hashable],
         approved: Sequence[Approved],
+        effort: Effort,
     ) -> None:
         self._new, self._name, self._sides, self._has = new, name, sides, has
-        self._approved = approved
+        self._approved, self._effort = approved, effort
 
     def made(self, commits: NumberedCommits, known: int) -> dict[Slot, Made]:
         """Return what it and the commits below it make of slots.
@@ -133,6 +135,8 @@ class SlotMerge:
             if side[slot].broken or side[slot].began != made[slot].began:
                 return side[slot].broken or MissingPart(self._name, slot[0])
         others = union(made[slot].commits & ~side[slot].commits for slot in apart)
+        if not self._effort.spend(others.bit_count()):
+            return MissingPart(self._name, min(apart)[0])
         for number in numbers_of(others):
             makes = commits.makes(number)
             for slot in sorted(makes):

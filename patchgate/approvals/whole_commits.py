@@ -186,6 +186,6 @@ class _SlotTracker:
             state = _own(state)
             state.left_out = known & ~state.come
             return state
-        made = SlotMerge(self._new, merge, sides, has, approved).made(self._commits, known)
+        made = SlotMerge(self._new, merge, sides, has, approved, self._effort).made(self._commits, known)
         come = union(each.commits for each in made.values())
         return _TouchedSlots(made, come, known & ~come)
