@@ -220,14 +220,14 @@ def find_part(
     head = {slot: contents.at(slot, tip) for slot in slots}
     before = {slot: frozenset(contents.at(slot, tree) for tree in begins(slot[0])) for slot in slots}
     commits = _Commits(history, approved, free, contents)
-    missing = commits.find_missing(before, head)
+    missing = commits.find_part(before, head)
     is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
     if missing is not None or ref.commit is None or not is_stale:
         return missing
     now = tree_of(objects, ref.commit)
     bases = [tree_of(objects, base) for base in (ref.base, *ref.other_bases) if base is not None]
     merged = {slot: _merged(slot, bases, now, tip, contents) for slot in slots}
-    return commits.find_missing({slot: frozenset([contents.at(slot, now)]) for slot in slots}, merged)
+    return commits.find_part({slot: frozenset([contents.at(slot, now)]) for slot in slots}, merged)
 
 
 def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: Contents) -> Hashable:
@@ -309,7 +309,7 @@ class _Commits:
             self._by_commit.setdefault(each.commit, []).append(each)
             self._owners.setdefault(each.slot, set()).add(each.asked)
 
-    def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
+    def find_part(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what would land in part, as `whole_commits.find_part` does."""
         makes = {commit: [*free] for commit, free in self._free.items()}
         for commit, mine in self._by_commit.items():

@@ -11,6 +11,7 @@ import pytest
 from tests.approvals.owners_world import GOVERNED, Team, key_of
 from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, land, on_server, refused
 from tests.signing import SIGNERS, needs_ssh_keygen
+from tests.world import Repo
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
 
@@ -313,12 +314,17 @@ def test_the_command_that_a_range_prints_for_an_owner_signs_for_the_branch_of_it
     assert dev.check(*asked).code == 0
 
 
+def solved(dev: Repo) -> tuple[str, str, str]:
+    """Make two changes of a denied file, and the merge that joins them."""
+    start = dev.commit({"infra/x": "1\n"})
+    left, right = (commit_of(dev, start, {"infra/x": f"{side}\n"}) for side in "23")
+    return left, right, commit_of(dev, left, {"infra/x": "23\n"}, left, right)
+
+
 def test_a_tag_that_is_named_like_an_id_chooses_no_policy_in_a_printed_line(tmp_path: Path) -> None:
     team = Team.make(tmp_path, DENIED)
     dev = team.dev
-    start = dev.commit({"infra/x": "1\n"})
-    left, right = (commit_of(dev, start, {"infra/x": f"{side}\n"}) for side in "23")
-    merge = commit_of(dev, left, {"infra/x": "23\n"}, left, right)
+    left, right, merge = solved(dev)
     assert f" --policy-from {left} " in dev.check(merge, CI="true").report["approve"]
     dev.git("update-ref", f"refs/tags/{left[:12]}", right)
     assert f" --policy-from {left[:12]} " in dev.check(merge, CI="true").report["approve"]
@@ -329,9 +335,7 @@ def test_what_is_named_as_the_branch_is_what_the_branch_has(tmp_path: Path) -> N
     """A branch of this clone may be ahead of what the remote has."""
     team = Team.make(tmp_path, DENIED)
     dev = team.dev
-    start = dev.commit({"infra/x": "1\n"})
-    left, right = (commit_of(dev, start, {"infra/x": f"{side}\n"}) for side in "23")
-    merge = commit_of(dev, left, {"infra/x": "23\n"}, left, right)
+    left, _, merge = solved(dev)
     dev.git("update-ref", "refs/heads/main", left)
     asked = ("--policy-from", "main", f"main..{merge}")
     for _ in range(2):
