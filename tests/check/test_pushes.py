@@ -729,7 +729,7 @@ def test_the_line_that_is_printed_leads_to_an_approval_that_counts(tmp_path: Pat
     (local.hooks / "pre-push").write_text('#!/bin/sh\nexec git-patchgate hook pre-push "$@"\n')
     done = local.try_git("push", "-q", "origin", "main")
     (line,) = re.findall(r"approve: git patchgate (.*)", (done.stdout + done.stderr).decode())
-    assert line == f'approve {bad[:12]} --policy-from {start[:12]} --reason "..." --sign'
+    assert line == f'approve {bad} --policy-from {start} --for refs/heads/main --reason "..." --sign'
     # What the ledger remembers is not needed for it.
     (local.path / ".git/patchgate/events.jsonl").unlink()
     line = line.replace('"..."', '"vendored from upstream"')
