@@ -80,6 +80,21 @@ class Contents:
         self._written: list[Policy] = []
         self._bases: dict[tuple[str, ...], list[str]] = {}
         self.effort = Effort()
+        self._has_compared = False
+
+    def new_history(self, ref: ProtectedRef) -> NewHistory:
+        """Return the commits that a ref gets. Those of the first one are as many as the push has.
+
+        Raises:
+            UndecidedError: all refs together get too many of them, or git could not answer.
+        """
+        found = None if self.effort.is_spent else NewHistory(self._objects.repository, ref)
+        if found is None or (self._has_compared and not self.effort.spend(len(found))):
+            raise UndecidedError(
+                "it takes too long to compare what so many branches get", "push fewer branches at once"
+            )
+        self._has_compared = True
+        return found
 
     def value(self, slot: Slot, entry: Entry | None) -> Hashable:
         """Return it; of a file in which everybody may change the rest, what it says about the rules."""
@@ -211,10 +226,13 @@ def find_part(
     Args:
         begins: gives the trees of what counts as there already at a path.
         found: the policy that names the owners.
+
+    Raises:
+        UndecidedError: git could not answer, or the refs of a push got too many commits.
     """
     if not approved or ref.tip is None:
         return None
-    history = _NewHistory(objects.repository, ref)
+    history = contents.new_history(ref)
     slots, free = _slots(objects, history, approved, found, contents)
     tip = tree_of(objects, ref.tip)
     head = {slot: contents.at(slot, tip) for slot in slots}
@@ -246,7 +264,7 @@ def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: 
 
 def _slots(
     objects: Objects,
-    history: _NewHistory,
+    history: NewHistory,
     approved: set[ApprovedPath],
     found: FoundPolicy,
     contents: Contents,
@@ -276,7 +294,7 @@ def _slots(
 
 
 def _changes(
-    objects: Objects, history: _NewHistory, commit: str, slots: Sequence[Slot], contents: Contents
+    objects: Objects, history: NewHistory, commit: str, slots: Sequence[Slot], contents: Contents
 ) -> Iterator[Approved]:
     """Yield what a commit does with each of some paths. What a merge does with them is judged otherwise."""
     parents = history.parents_of(commit)
@@ -294,7 +312,7 @@ class _Commits:
 
     def __init__(
         self,
-        history: _NewHistory,
+        history: NewHistory,
         approved: set[ApprovedPath],
         free: Sequence[tuple[str, Approved]],
         contents: Contents,
@@ -336,7 +354,7 @@ class _Commits:
         return Approved(begins, makes, lambda slot: self._owners[slot] <= asked)
 
 
-class _NewHistory:
+class NewHistory:
     """The commits that are new to a ref, each before its ancestors; `fresh`: to the default branch, too."""
 
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
@@ -397,7 +415,7 @@ def _without(commits: Sequence[str]) -> list[str]:
 class _GitSlotHistory:
     """What is asked of these to see what lands as a whole."""
 
-    def __init__(self, history: _NewHistory, contents: Contents) -> None:
+    def __init__(self, history: NewHistory, contents: Contents) -> None:
         self._history, self._contents = history, contents
         self._trees: dict[str, str] = {}
         self.parents_of = history.parents_of

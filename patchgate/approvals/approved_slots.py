@@ -109,6 +109,11 @@ class Effort:
     def __init__(self) -> None:
         self._left = _MOST_WORK
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self._left < 0
+
     def spend(self, amount: int) -> bool:
         """Return whether there was as much left."""
         self._left -= amount

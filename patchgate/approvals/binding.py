@@ -24,7 +24,7 @@ from patchgate.git.pushes import (
 )
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
-from patchgate.git.revisions import Revision, resolve
+from patchgate.git.revisions import Revision, resolve, root_commits
 from patchgate.git.trees import entries_at
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
@@ -66,7 +66,8 @@ def with_branch(repository: Repository, asked: CheckOptions, branch: str, commit
         UndecidedError: git could not answer.
     """
     tip = _Remotes(repository, asked.place).tip(branch, commit)
-    return replace(asked, branches=(_before_landing(repository, commit, tip, asked.policy_from),))
+    had = None if tip is None else _before_landing(repository, commit, tip, asked.policy_from)
+    return replace(asked, branches=() if had is None else (had,))
 
 
 def full_name(branch: str) -> str:
@@ -116,17 +117,25 @@ def bind(
     if branch is not None or is_policy:
         branch = remotes.branch(branch)
         landed = change.source.commit
-        tip = _before_landing(repository, landed, remotes.tip(branch, landed), asked.policy_from)
+        tip = remotes.tip(branch, landed)
+        if tip is not None:
+            tip = _before_landing(repository, landed, tip, asked.policy_from)
         warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
         with Objects(repository) as objects:
-            _require_same_repository(objects, change, show_ref(branch), tip)
+            if tip is not None:
+                _require_same_repository(objects, change, show_ref(branch), tip, names_itself=is_policy)
             if is_policy:
                 rules = rules_state(objects, tip).digest
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
-def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str, tip: str) -> bool:
+def _require_same_repository(
+    objects: Objects, change: ChangeVerdict, name: str, tip: str, *, names_itself: bool
+) -> bool:
     """Refuse to name the repository that another policy names, such as that of the change itself.
+
+    Args:
+        names_itself: whether the change may be the repair of a policy that cannot be read.
 
     Returns:
         Whether there is a policy.
@@ -136,8 +145,7 @@ def _require_same_repository(objects: Objects, change: ChangeVerdict, name: str,
     found = None if tree is None else policies.at(policies.key(tree.oid))
     if found is None or found.is_absent:
         return False
-    if found.policy is None and any(owned.is_policy for owned in change.owned):
-        # Its repair names the repository itself.
+    if found.policy is None and names_itself:
         return True
     named = None if found.policy is None else found.policy.config.governance.id
     if named != change.policy.repository:
@@ -177,8 +185,8 @@ class _Remotes:
     def require_repository(self, change: ChangeVerdict, wanted: str | None, branch: str | None) -> None:
         """Require that the policy that judges names the same repository as the default branch.
 
-        Others may have pushed what judges, and the branch that gets the change. Only where the default branch
-        has no policy, that one counts, or the first policy itself.
+        Others may have pushed what judges, and any other branch that gets the change. Where the default
+        branch has no policy that can be read, its first one, or the repair, names the repository itself.
         """
         found = change.policy.repository
         if wanted is not None and found != wanted:
@@ -197,11 +205,14 @@ class _Remotes:
         with Objects(self._repository) as objects:
             # A bare clone has the branches of its remote as its own.
             place = "HEAD" if default is None else self._place(default)
-            for each in (place, *([self._place(branch)] if branch is not None else [])):
-                tip = resolve(objects, each)
-                if tip is not None and _require_same_repository(objects, change, show_ref(each), tip.oid):
-                    return
-        if found is not None and not any(owned.is_policy for owned in change.owned):
+            is_meant = branch in {None, default or default_branch(self._repository)}
+            names_itself = is_meant and any(owned.is_policy for owned in change.owned)
+            tip = resolve(objects, place)
+            if tip is not None and _require_same_repository(
+                objects, change, show_ref(place), tip.oid, names_itself=names_itself
+            ):
+                return
+        if found is not None and not names_itself:
             raise UsageError(
                 f"{show_ref(place)} has no policy, so it names no repository",
                 "first land the policy; then approve what it refuses",
@@ -216,8 +227,10 @@ class _Remotes:
             )
         return full_name(found)
 
-    def tip(self, branch: str, approved: str | None) -> str:
+    def tip(self, branch: str, approved: str | None) -> str | None:
         """Find the commit of a branch; of one that is new, that of the default branch, whose rules it has.
+
+        Of a remote that has no branch yet it is None.
 
         A clone does not know which tags the remote has. A tag here that has the approved commit is about to
         be pushed and counts as new, as if it were not here; another counts as what the remote has. So the
@@ -232,9 +245,9 @@ class _Remotes:
                 hint = f"git remote set-head {self._in_shell} --auto"
             if found is None and self._name is not None:
                 found = resolve(objects, self._tracking(self._name, self._default() or ""))
-        if found is None:
+        if found is None and (self._name is None or remote_of(self._repository, self._name).had):
             raise UsageError(f"there is no {printable(place, 200)} here", hint)
-        return found.oid
+        return None if found is None else found.oid
 
     def warnings(self, branch: str, *, is_policy: bool) -> Iterator[str]:
         """Yield what an approver must know: that a branch is new, or that another remote has other rules."""
@@ -287,7 +300,10 @@ def _remote_named(repository: Repository, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RulesState:
-    """Which commits of a branch have changed control files, their digest, and the newest (None: none has)."""
+    """Which commits of a branch have changed control files, their digest, and the newest (None: none has).
+
+    If none has, the digest is that of the commits with which its history began.
+    """
 
     digest: str
     newest: str | None
@@ -303,7 +319,9 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
         UndecidedError: git failed, an object is missing, or the history is cut off.
     """
     found = [] if commit is None else _rules_commits(objects, commit)
-    text = "".join(f"{oid}\n" for oid in sorted(found))
+    # The first rules of one repository are not those of another one.
+    begun_by = found if found or commit is None else root_commits(objects.repository, commit)
+    text = "".join(f"{oid}\n" for oid in sorted(begun_by))
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
     return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found))
 

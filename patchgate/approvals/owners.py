@@ -279,9 +279,12 @@ class _OwnersCheck:
         state = self.rules_of(ref.commit)
         states = itertools.chain([state], map(self.rules_of, ref.been))
         if all(statement.rules_state != each.digest for each in states):
-            now = state.newest[:SHORT_OID] if state.newest else "no commit"
+            where = show_ref(ref.ref)
+            if state.newest is None:
+                return f"{name} is for other rules: no commit of {where} has changed any"
             return (
-                f"{name} was given before the rules changed: {now} changed them last on {show_ref(ref.ref)}"
+                f"{name} was given before the rules changed: {state.newest[:SHORT_OID]} changed them last "
+                f"on {where}"
             )
         return None
 

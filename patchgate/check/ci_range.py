@@ -228,7 +228,9 @@ class _Finder(CiClone):
         had = {} if old is None else {ref: old}
         if name != ref:
             had[name] = self.tip_of(default)
-        place = had.get(name) if old is None or self.has_no_policy(old) else old
+        places = (had.get(name), old) if ref.startswith(TAGS) else (old, had.get(name))
+        known = (each for each in places if each is not None and not self.has_no_policy(each))
+        place = next(known, had.get(name))
         return CiPush(
             self.head, RefUpdate(ref, old, pushed or self.head), had, name, notes, named=place or old
         )

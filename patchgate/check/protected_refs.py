@@ -13,7 +13,7 @@ from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import ConfigError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, NOTES, FirstParentLines, RefUpdate, is_ancestor
+from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
@@ -167,21 +167,30 @@ class RefRules:
     def _owners_protect(self, update: RefUpdate) -> bool:
         """Return whether a server keeps a ref: it has owners, is trusted, or its own policy lists it."""
         old = self.commits.get(update.old or "")
-        has_owners = any(self.has_owners(each) for each in (old, self.owners_place(old)) if each)
+        has_owners = any(self.has_owners(each) for each in (old, self.owners_place(update.ref, old)) if each)
         is_kept = has_owners and self.is_owned(update.ref)
         is_trusted = self.asked.policy_name in {update.ref, *self._aliases.get(update.ref, ())}
         lists_itself = self._lists(self.destination.had.get(update.ref), update.ref, ())
         return self.destination.judges_all and (is_kept or is_trusted or lists_itself)
 
-    def owners_place(self, had: str | None) -> str | None:
+    def owners_place(self, ref: str, had: str | None) -> str | None:
         """Name the revision whose policy names the owners of a ref that has a commit; None if none does."""
         if self.asked.policy_from is not None:
             return self.asked.policy_from
-        return had if had is None or not self.has_no_policy(had) else self.default_tip or had
+        places = self._in_order(ref, had, self.default_tip)
+        return next((each for each in places if not self.has_no_policy(each)), had)
 
-    def _answers_alone(self, had: str) -> bool:
+    def _in_order(self, ref: str, had: str | None, default: str | None) -> list[str]:
+        """List what may judge a ref, the first before the second.
+
+        A tag may begin at any commit of the default branch, with the rules of then: those of today judge it.
+        """
+        places = (default, had) if ref.startswith(TAGS) else (had, default)
+        return [each for each in places if each is not None]
+
+    def _answers_alone(self, ref: str, had: str) -> bool:
         """Return whether owners or signers are named where a ref is, or for it, or on the default branch."""
-        places = {had, self.owners_place(had), self.default_tip}
+        places = {had, self.owners_place(ref, had), self.default_tip}
         return any(self.has_owners(each) or self.signers_of(each) is not None for each in places if each)
 
     def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
@@ -274,7 +283,7 @@ class RefRules:
         if own is None:
             return [tip]
         is_sure = there.judges_all or there.is_confirmed or self.has_no_policy(own)
-        is_apart = ref in there.been or self._answers_alone(own)
+        is_apart = ref in there.been or self._answers_alone(ref, own)
         return [tip, own] if is_sure and not is_apart else [own]
 
     def _at(self, revision: str | None) -> FoundPolicy:
@@ -323,10 +332,7 @@ class RefRules:
             nearest = self.first_parents.nearest(tip, base)
             if nearest is not None:
                 yield nearest
-        if old is not None:
-            yield old
-        if self.default_tip is not None:
-            yield self.default_tip
+        yield from self._in_order(update.ref, old, self.default_tip)
 
     def reaches(self, commit: str, ancestor: str) -> bool:
         """Return whether one commit reaches another; asks git once."""

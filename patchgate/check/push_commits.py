@@ -225,7 +225,7 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
             ProtectedRef(
                 ref=update.ref,
                 commit=had,
-                policy=terms.owners_place(had),
+                policy=terms.owners_place(update.ref, had),
                 tip=tip,
                 base=base,
                 is_new=old is None,

@@ -15,6 +15,7 @@ from patchgate.policy.command_files import CommandFiles
 from patchgate.policy.component import anchored
 from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS
+from patchgate.policy.glob_matching import with_folder
 from patchgate.policy.glob_syntax import readings
 from patchgate.policy.literal_index import FOLDED_ASCII, Check, best_checks
 from patchgate.policy.policy import Policy, Profile
@@ -196,7 +197,7 @@ def _checks(policy: Policy, profile: Profile) -> Iterator[Check]:
         patterns += CLASSES[name]
     for table in policy.config.owners:
         patterns += [pattern for pattern in table.paths if pattern != POLICY_PATHS]
-    for pattern in patterns:
+    for pattern in map(with_folder, patterns):
         yield from checks_of(pattern)
 
 

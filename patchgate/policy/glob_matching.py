@@ -19,10 +19,25 @@ from patchgate.policy.literal_index import ASCII, FOLDED_ASCII, LiteralIndex, be
 if TYPE_CHECKING:
     from patchgate.policy.gitignore_pattern import TimedPatterns
 
-__all__ = ["PatternError", "PatternSet", "PrefixSet"]
+__all__ = ["PatternError", "PatternSet", "PrefixSet", "with_folder"]
 
 _NONE = maxsize
 _MAX_SPECS = 1_000
+# The ends of patterns of all that is below a folder, and what makes a name a pattern.
+_BELOW = ("/**/*", "/**", "/*")
+_SIGNS = frozenset("*?[\\")
+
+
+def with_folder(pattern: str) -> str:
+    """Let a pattern of all that is below a folder name the folder, too: a submodule or a symlink may be there.
+
+    Not where its last part has signs of its own: `*/**` is not about the files beside these folders.
+    """
+    folder = next((pattern.removesuffix(end) for end in _BELOW if pattern.endswith(end)), "")
+    last = folder.rpartition("/")[2]
+    if not last or _SIGNS & set(last):
+        return pattern
+    return folder if "/" in folder else f"/{folder}"
 
 
 class PatternSet:

@@ -19,7 +19,7 @@ from patchgate.git.quoting import printable
 from patchgate.policy.component import Components
 from patchgate.policy.content_rules import ContentRules, NoLimit, TimeLimit
 from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS, is_control_by_name
-from patchgate.policy.glob_matching import PatternSet, PrefixSet
+from patchgate.policy.glob_matching import PatternSet, PrefixSet, with_folder
 from patchgate.policy.settings import Config, OverrideSettings, ProfileSettings
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
 from patchgate.report.verdict import OwnedPaths
@@ -131,7 +131,7 @@ class Policy:
         self._roots = None if section.allow_roots is None else PrefixSet(section.allow_roots, folded=False)
         denies: list[tuple[str, str, PrefixSet | PatternSet]] = [
             ("deny-prefix", "deny_prefixes", PrefixSet(section.deny_prefixes, folded=True)),
-            ("deny-pattern", "deny", PatternSet(section.deny, folded=True)),
+            ("deny-pattern", "deny", PatternSet([*map(with_folder, section.deny)], folded=True)),
         ]
         # One deny is reported for a path: that of the higher level, or a warning would hide a refusal.
         self._denies = sorted(denies, key=lambda deny: -_WEIGHTS.index(config.rules.get(deny[0], "error")))
@@ -297,8 +297,8 @@ class Policy:
 
     @cached_property
     def _owned(self) -> list[PatternSet]:
-        written = [[path for path in table.paths if path != POLICY_PATHS] for table in self.config.owners]
-        return [PatternSet(patterns, folded=True) for patterns in written]
+        written = ((path for path in table.paths if path != POLICY_PATHS) for table in self.config.owners)
+        return [PatternSet([*map(with_folder, paths)], folded=True) for paths in written]
 
     def _classes_of(self, raw: bytes) -> frozenset[str]:
         if len(self._rulings) >= _SOME_PATHS and _any_class().match(raw) is None:

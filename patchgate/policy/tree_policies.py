@@ -98,7 +98,7 @@ class TreePolicies:
         self._limit = repository.expression_time
         self._found: dict[Key, FoundPolicy] = {}
         # Shared by all of a command: a push reads the same large file for each question otherwise.
-        self._has_policy = repository.policy_files
+        self._speaks = repository.policy_files
 
     def key(self, tree: str) -> Key:
         """Return the key of the policy of a tree; equal keys have equal policies."""
@@ -115,12 +115,13 @@ class TreePolicies:
         return config_key, project.oid if project is not None and speaks else None
 
     def _project_has_policy(self, oid: str) -> bool:
-        if oid not in self._has_policy:
+        key = PYPROJECT_FILE.raw, oid
+        if key not in self._speaks:
             try:
-                self._has_policy[oid] = self._parse_project(self._content(oid)) is not None
+                self._speaks[key] = self._parse_project(self._content(oid)) is not None
             except ConfigError:
-                self._has_policy[oid] = True
-        return self._has_policy[oid]
+                self._speaks[key] = True
+        return self._speaks[key]
 
     def at(self, key: Key) -> FoundPolicy:
         """Load the policy of a key; warnings about its values are reported when the command ends."""
@@ -228,8 +229,11 @@ class TreePolicies:
         """Check whether a `.pre-commit-config.yaml` mentions patchgate."""
         if entry is None or not entry.is_file:
             return False
-        size = self._objects.sizes([entry.oid])[entry.oid]
-        return size > BIG_FILE or b"patchgate" in self._objects.read(entry.oid)
+        key = PRE_COMMIT_FILE.raw, entry.oid
+        if key not in self._speaks:
+            size = self._objects.sizes([entry.oid])[entry.oid]
+            self._speaks[key] = size > BIG_FILE or b"patchgate" in self._objects.read(entry.oid)
+        return self._speaks[key]
 
 
 def _fault(message: str, hint: str) -> ConfigError:

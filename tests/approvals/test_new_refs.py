@@ -129,6 +129,27 @@ def test_an_approval_for_a_tag_that_is_moved_is_for_the_rules_that_the_tag_has(t
     assert team.push(f"{change}:{TAG}").code == 0
 
 
+def test_a_tag_that_began_long_ago_is_not_moved_by_the_rules_of_then(tmp_path: Path) -> None:
+    """It may be made at any commit that the default branch has, also at one without owners."""
+    warned = '[rules]\nref-forced = "warning"\n'
+    team = Team.make(tmp_path, "[policy]\n" + LISTED + warned, signers=("alice", "mallory"))
+    old = team.head()
+    today = {
+        "patchgate.toml": INFRA + LISTED + warned,
+        SIGNERS: team.keys["alice"].allowed("alice@example.com"),
+    }
+    newer = commit_of(team.dev, old, today)
+    on_server(team, "main", newer)
+    team.dev.git("update-ref", "refs/remotes/origin/main", newer)
+    assert team.push(f"{old}:{TAG}").code == 0
+    for base in (old, newer):
+        moved = commit_of(team.dev, base, {"infra/main.tf": "2\n"})
+        for by in ("refs/remotes/origin/main", old):
+            team.approve("mallory", moved, "--for", TAG, "--policy-from", by)
+        refused(team, f"+{moved}:{TAG}")
+        assert "owner-approval-missing" in in_github(team, TAG, old, moved)[1]
+
+
 def test_without_the_default_branch_of_the_remote_a_new_tag_is_not_approved(tmp_path: Path) -> None:
     team = Team.make(tmp_path, GOVERNED + LISTED)
     change = commit_of(team.dev, team.head(), {"patchgate.toml": GOVERNED + LISTED + LOOSER})

@@ -16,7 +16,7 @@ from patchgate.approvals.owners import _different_people
 from patchgate.approvals.signers import read_signers
 from patchgate.errors import UsageError
 from patchgate.ledger.timestamps import parse_span
-from tests.approvals.owners_world import GOVERNED, ID, Team, key_of
+from tests.approvals.owners_world import GOVERNED, ID, OWNED, Team, key_of
 from tests.signing import AT, REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
 from tests.world import Repo
 
@@ -95,6 +95,30 @@ def test_the_first_signers_come_from_the_command_line_of_the_server(tmp_path: Pa
         landed(team, change)
     else:
         refused(team)
+
+
+def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: Path) -> None:
+    """Their approval names what they name themselves, and who signs may do it for both."""
+    changed = {
+        SIGNERS: key_of("bob").allowed("bob@example.com"),
+        "patchgate.toml": GOVERNED.replace(ID, "repository-2"),
+    }
+    teams = [
+        Team.make(folder, "", signers=(), server_signers=("alice",))
+        for folder in (tmp_path / "one", tmp_path / "two")
+    ]
+    for number, team in enumerate(teams):
+        nothing = team.dev.git("mktree", stdin=b"").decode().strip()
+        began = team.dev.ask("commit-tree", nothing, "-m", f"Begin {number}")
+        team.server.git("fetch", "-q", str(team.dev.path), f"+{began}:refs/heads/main")
+        team.dev.git("reset", "-q", "--hard", began)
+        team.dev.git("update-ref", "refs/remotes/origin/main", began)
+        team.dev.commit(changed)
+    other, team = teams
+    assert team.approve("alice").code == 0
+    other.dev.git("fetch", "-q", str(team.dev.path), f"{REF}:{REF}")
+    assert "no commit of refs/heads/main has changed any" in refused(other)
+    landed(team, team.dev.head())
 
 
 def test_a_lost_last_key_is_replaced_on_the_server(tmp_path: Path) -> None:
@@ -447,7 +471,7 @@ def test_an_approval_is_for_the_repository_that_the_default_branch_names(
     tmp_path: Path, has: str, *, is_owned: bool
 ) -> None:
     """Whoever may push other branches writes what these name, and what stands below a change."""
-    denied = f'[policy]\ndeny = ["infra/**"]\n[governance]\nid = "{ID}"\n'
+    denied = f'[policy]\ndeny = ["infra/**"]\n{OWNED}[governance]\nid = "{ID}"\n'
     team = Team.make(tmp_path, GOVERNED + '[[owners]]\npaths = ["infra/**"]\n' if is_owned else denied)
     dev = team.dev
     other = dev.git("show", "HEAD:patchgate.toml").decode().replace(ID, "repository-2")
@@ -456,15 +480,21 @@ def test_an_approval_is_for_the_repository_that_the_default_branch_names(
         dev.git("update-ref", "refs/remotes/origin/main", broken)
     if has == "no default policy":
         dev.git("update-ref", "refs/remotes/origin/main", "HEAD~2")
+    before = dev.head()
     dev.policy(other)
-    release = dev.head() if has == "another id" else dev.ask("rev-parse", "HEAD~3")
-    dev.git("update-ref", "refs/remotes/origin/release", release)
     change = dev.commit({"infra/a": "2\n"})
-    for place in ((), ("--policy-from", "HEAD~"), ("--policy-from", "HEAD~", "--repository", "repository-2")):
-        for branch in ("--for=refs/heads/release", "--for=refs/heads/main", "--expires=30d"):
-            answer = team.approve("alice", change, *place, branch)
-            why = "names no repository" if has == "no default policy" else "another repository"
-            assert (answer.code, why in answer.err) == (2, True), answer.err
+    why = "names no repository" if has == "no default policy" else "another repository"
+    for release in ("HEAD~", before):
+        dev.git("update-ref", "refs/remotes/origin/release", release)
+        for place in ((), ("--policy-from", "HEAD~"), ("--policy-from=HEAD~", "--repository=repository-2")):
+            for branch in ("--for=refs/heads/release", "--for=refs/heads/main", "--expires=30d"):
+                answer = team.approve("alice", change, *place, branch)
+                assert (answer.code, why in answer.err) == (2, True), answer.err
+    # Nor do the rules of another branch name it themselves.
+    dev.git("update-ref", "refs/remotes/origin/release", "HEAD")
+    rules = dev.policy(other + "# new\n")
+    answer = team.approve("alice", rules, "--for=refs/heads/release", "--policy-from=HEAD~")
+    assert (answer.code, why in answer.err) == (2, True), answer.err
 
 
 def test_an_approval_is_for_the_repository_that_the_printed_line_names(tmp_path: Path) -> None:

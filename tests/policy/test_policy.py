@@ -56,6 +56,28 @@ def test_which_names_are_control_files(name: str, is_control: bool) -> None:
 # ---- rulings ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("pattern", "name", "is_named"),
+    [
+        ("deploy/**", "deploy", True),
+        ("deploy/**", "deploy/a/b", True),
+        ("deploy/**", "sub/deploy", False),
+        ("/deploy/*", "Deploy", True),
+        ("a/deploy/**/*", "a/deploy", True),
+        ("**/deploy/**", "a/b/deploy", True),
+        ("*/**", "readme", False),
+        ("a/*/**", "a/readme", False),
+        ("deploy/*.tf", "deploy", False),
+        ("/**", "readme", True),
+    ],
+)
+def test_who_owns_all_below_a_folder_owns_its_name(pattern: str, name: str, is_named: bool) -> None:
+    """A submodule or a symlink there brings another content for all that is below."""
+    ruled = policy(f'policy.deny = ["{pattern}"]\n[[owners]]\npaths = ["{pattern}"]\n')
+    assert (ruled.ruling(path(name)).denied is not None) == is_named
+    assert [owned.paths for owned in ruled.owned([path(name)], ())] == [(path(name),)] * is_named
+
+
 def test_a_ruling_tells_which_key_decides() -> None:
     ruled = policy(
         'policy = {allow_roots = ["src"], deny = ["*.key", "*.pem"], allow_delete = ["old/"], '

@@ -232,16 +232,15 @@ def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path
     server = dev.at(tmp_path / "new.git")
     alice = f"--signer={team.keys['alice'].public} alice@example.com"
     assert server.cli("install", "--server", alice).code == 0
-    # An approver sees a branch that has no rules yet.
-    plain = dev.ask("commit-tree", dev.ask("rev-parse", "HEAD:infra"), "-m", "Begin")
+    dev.git("remote", "remove", "origin")
+    dev.git("remote", "add", "origin", str(server.path))
     dev.git("checkout", "-q", "--orphan", "begin")
     dev.git("rm", "-q", "-r", "--cached", ".")
-    dev.git("update-ref", "refs/heads/main", plain)
+    dev.git("branch", "-D", "main")
     owned = '[[owners]]\npaths = ["infra/**"]\nsigners = ["bob@example.com"]\n'
     signers = "".join(team.keys[name].allowed(f"{name}@example.com") for name in ("alice", "bob"))
     first = dev.commit({"patchgate.toml": GOVERNED + owned, SIGNERS: signers})
     second = dev.commit({"infra/main.tf": "2\n"})
-    dev.git("remote", "remove", "origin")
     for who, commit in (("alice", first), ("bob", second)):
         assert team.approve(who, commit, "--for", "refs/heads/main").code == 0
     both = at_both_doors(server, dev, "refs/heads/main", ZERO, second, alice)
