@@ -69,10 +69,10 @@ class CiClone:
         if self.event.is_queued:
             return
         words = [f"--merged={each}" for each in {self.head, *self._built()}]
-        found = self.repository.output("for-each-ref", "--format=%(refname)", *words, REMOTE + _QUEUE)
-        for ref in map(os.fsdecode, found.split()):
-            if not is_ancestor(self.repository, ref, tip):
-                raise self._unknown_entry(ref.removeprefix(REMOTE))
+        words += [f"--no-merged={tip}", "--count=1", "--format=%(refname)"]
+        found = self.repository.output("for-each-ref", *words, REMOTE + _QUEUE)
+        if found:
+            raise self._unknown_entry(os.fsdecode(found.rstrip(b"\n")).removeprefix(REMOTE))
 
     def require_same_repository(self, before: str, commits: Sequence[str]) -> None:
         """Require that proposed rules keep the id of the repository: approvals by them name it."""

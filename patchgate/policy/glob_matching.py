@@ -29,7 +29,7 @@ _SIGNS = frozenset("*?[\\")
 
 
 def with_folder(pattern: str) -> str:
-    """Let a pattern of all that is below a folder name the folder, too: a submodule or a symlink may be there.
+    """Let a pattern of all that is below a folder name it, too: a submodule or a symlink may be there.
 
     Not where its last part has signs of its own: `*/**` is not about the files beside these folders.
     """
