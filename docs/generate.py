@@ -96,7 +96,7 @@ _PATTERNS = """\
 `deny`, `allow_delete`, `generated`, `[[overrides]] paths` and the globs of components are gitignore patterns
 without negation. `allow_delete`, `generated` and `[[overrides]]` match exactly what `git check-ignore` does.
 The others match all of that, and in addition what these rows list; no pattern matches less than in git.
-What denies or owns all that is below a folder (`deploy/**`) also names `deploy`: a submodule or a symlink there.
+What denies or owns all below a folder (`deploy/**`) also names `deploy`: a submodule or a symlink there.
 
 | pattern | path | git | matches here in |
 | --- | --- | --- | --- |
