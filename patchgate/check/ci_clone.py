@@ -172,13 +172,28 @@ class CiClone:
             )
         return found.oid
 
+    def require_default(self) -> None:
+        """Require that the engine and this clone know the same default branch: one of the two may be old."""
+        own, named = self._default_here(), self.event.default
+        if own is not None and named is not None and own != named:
+            raise UndecidedError(
+                f"{self.event.engine} says that the default branch is {printable(named)}, and "
+                f"{REMOTE}HEAD here that it is {printable(own)}",
+                "git remote set-head origin --auto, or correct what the pipeline has as its default branch",
+            )
+
     def default_of_origin(self) -> str:
-        """Find the default branch by `refs/remotes/origin/HEAD`; nobody can push that as a symbolic ref."""
-        done = self.repository.git("symbolic-ref", "--quiet", REMOTE + "HEAD", answers=(0, 1, 128))
-        name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(REMOTE)
-        if not is_branch_name(name) or name.startswith("refs/"):
+        """Find the default branch by `refs/remotes/origin/HEAD`."""
+        name = self._default_here()
+        if name is None:
             raise UndecidedError("the default branch of origin is not known here", _FETCH_ALL)
         return name
+
+    def _default_here(self) -> str | None:
+        """Read `refs/remotes/origin/HEAD`, if it is a symbolic ref: nobody can push it as one."""
+        done = self.repository.git("symbolic-ref", "--quiet", REMOTE + "HEAD", answers=(0, 1, 128))
+        name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(REMOTE)
+        return name if is_branch_name(name) and not name.startswith("refs/") else None
 
     def policy_of(self, commit: str) -> FoundPolicy | None:
         """Read the policy of a commit; None if that is not here."""

@@ -98,6 +98,7 @@ class _Finder(CiClone):
         event = self.event
         self.require_own_files()
         self.require_origin_of_base()
+        self.require_default()
         self.find_head()
         if event.kind is EventKind.PROPOSAL and not event.is_open:
             return self._proposed(event.branch or "")

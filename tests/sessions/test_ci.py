@@ -538,6 +538,18 @@ def test_a_base_that_is_not_what_the_engine_says_is_undecided(host: Host) -> Non
     assert answer.error["hint"].startswith("git fetch origin +refs/heads/main:refs/remotes/origin/main")
 
 
+def test_where_engine_and_clone_name_two_default_branches_there_is_no_verdict(host: Host) -> None:
+    """A pipeline keeps its setting where the host renames the branch, and others may make the old one."""
+    loose = host.push("master", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    host.clone(bad)
+    host.ci.git("remote", "set-head", "origin", "--auto")
+    said = without_a_push("Buildkite", "feature", bad)
+    assert "deny-prefix" in host.check(said).errors
+    answer = host.check(said | {"BUILDKITE_PIPELINE_DEFAULT_BRANCH": "master"})
+    assert (answer.code, "git remote set-head origin --auto" in answer.error["hint"]) == (3, True)
+
+
 def test_a_base_that_only_the_head_has_is_undecided(host: Host) -> None:
     first = host.push("feature", GOOD)
     head = host.push("feature", {"b.txt": "b\n"}, onto=first)
