@@ -5,12 +5,11 @@ A path counts here if it has owners, or if an exception was approved for it from
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from patchgate.approvals import whole_commits
 from patchgate.approvals.approved_slots import Approved, Effort, MissingPart, Slot, Values
+from patchgate.approvals.new_history import NewHistory
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
 from patchgate.check.judging_policy import controls_of
@@ -19,7 +18,6 @@ from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
-from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
@@ -282,7 +280,7 @@ def _slots(
         asked = {(each.commit, each.path) for each in approved}
         free = [
             (commit, each)
-            for commit in history.fresh
+            for commit in history.fresh_at([path for path, _ in sorted(sought)])
             for each in _changes(objects, history, commit, sorted(sought), contents)
             # Nobody is asked for a move, which makes a file under a new name: what makes it must come itself.
             if all((commit, path) not in asked for path, _ in each.makes)
@@ -297,10 +295,7 @@ def _changes(
     objects: Objects, history: NewHistory, commit: str, slots: Sequence[Slot], contents: Contents
 ) -> Iterator[Approved]:
     """Yield what a commit does with each of some paths. What a merge does with them is judged otherwise."""
-    parents = history.parents_of(commit)
-    if not slots or len(parents) > 1:
-        return
-    trees = [tree_of(objects, each) for each in (commit, *parents)]
+    trees = [tree_of(objects, each) for each in (commit, *history.parents_of(commit))]
     for slot in slots:
         new, old = contents.at(slot, trees[0]), contents.at(slot, [*trees, objects.empty_tree][1])
         if old != new:
@@ -352,64 +347,6 @@ class _Commits:
                     begins[slot], makes[slot] = old, new
         asked = {each.asked for each in mine}
         return Approved(begins, makes, lambda slot: self._owners[slot] <= asked)
-
-
-class NewHistory:
-    """The commits that are new to a ref, each before its ancestors; `fresh`: to the default branch, too."""
-
-    def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
-        had = [] if ref.commit is None else [ref.commit]
-        known = [each for each in (ref.base, *ref.other_bases) if each is not None]
-        self._repository = repository
-        self._had = [*known, *([] if ref.is_new else had)]
-        # Children stand before their parents.
-        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *_without(self._had))
-        lines = map(str.split, repository.output(*words).decode("ascii").splitlines())
-        self._parents = {commit: tuple(parents) for commit, *parents in lines}
-        self.fresh: Sequence[str] = list(self._parents)
-        if ref.is_new and had:
-            # A new branch may get what the default branch has already.
-            self.fresh = repository.output("rev-list", ref.tip or "", *_without(had)).decode("ascii").split()
-        self._known: list[str] = []
-        self._below: dict[str, int] = {}
-        self._begins: dict[int, Sequence[str]] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parents)
-
-    def __len__(self) -> int:
-        return len(self._parents)
-
-    def parents_of(self, commit: str) -> tuple[str, ...]:
-        """Return the parents of one of them."""
-        return self._parents.get(commit, ())
-
-    def begins_of(self, commit: str) -> Sequence[str]:
-        """Return the newest commits at or below a commit that are not new."""
-        if commit not in self._parents:
-            return [commit]
-        if not self._below:
-            self._find_below()
-        below = self._below[commit]
-        if below not in self._begins:
-            known = [each for each in self._known if self._below[each] & below]
-            several = len(known) > 1
-            self._begins[below] = common_ancestors(self._repository, commit, *self._had) if several else known
-        return self._begins[below]
-
-    def _find_below(self) -> None:
-        """Find the commits that are not new on which each stands: each of them has a bit."""
-        bits: dict[str, int] = {}
-        for commit, parents in reversed(self._parents.items()):
-            for parent in parents:
-                if parent not in self._parents:
-                    self._below[parent] = bits.setdefault(parent, 1 << len(bits))
-            self._below[commit] = functools.reduce(operator.or_, (self._below[each] for each in parents), 0)
-        self._known = list(bits)
-
-
-def _without(commits: Sequence[str]) -> list[str]:
-    return [f"^{each}" for each in commits]
 
 
 class _GitSlotHistory:
