@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from patchgate.approvals.signers import has_signers
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import is_branch_name, show_ref
 from patchgate.errors import UndecidedError, UsageError
@@ -24,10 +25,10 @@ from patchgate.git.pushes import (
 )
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
-from patchgate.git.revisions import Revision, resolve, root_commits
+from patchgate.git.revisions import Revision, resolve
 from patchgate.git.trees import entries_at
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.policy.tree_policies import TreePolicies
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
@@ -140,10 +141,8 @@ def _require_same_repository(
     Returns:
         Whether there is a policy.
     """
-    policies = TreePolicies(objects)
-    tree = objects.header(tip + "^{tree}")
-    found = None if tree is None else policies.at(policies.key(tree.oid))
-    if found is None or found.is_absent:
+    found = _policy_of(objects, tip)
+    if found.is_absent:
         return False
     if found.policy is None and names_itself:
         return True
@@ -155,6 +154,12 @@ def _require_same_repository(
             "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
         )
     return True
+
+
+def _policy_of(objects: Objects, commit: str) -> FoundPolicy:
+    policies = TreePolicies(objects)
+    tree = objects.header(commit + "^{tree}")
+    return FoundPolicy() if tree is None else policies.at(policies.key(tree.oid))
 
 
 def _before_landing(repository: Repository, landed: str | None, tip: str, before: str | None) -> str:
@@ -302,12 +307,14 @@ def _remote_named(repository: Repository, name: str) -> str | None:
 class RulesState:
     """Which commits of a branch have changed control files, their digest, and the newest (None: none has).
 
-    If none has, the digest is that of the commits with which its history began.
+    `is_open`: it has neither signers nor owners. Whoever may push can give it the rules and the history of
+    another repository then, so the digest is that of its newest commit.
     """
 
     digest: str
     newest: str | None
     commits: frozenset[str] = frozenset()
+    is_open: bool = False
 
 
 def rules_state(objects: Objects, commit: str | None) -> RulesState:
@@ -319,11 +326,19 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
         UndecidedError: git failed, an object is missing, or the history is cut off.
     """
     found = [] if commit is None else _rules_commits(objects, commit)
-    # The first rules of one repository are not those of another one.
-    begun_by = found if found or commit is None else root_commits(objects.repository, commit)
-    text = "".join(f"{oid}\n" for oid in sorted(begun_by))
+    is_open = commit is not None and not _has_owners(objects, commit)
+    counting = [commit] if commit is not None and is_open else sorted(found)
+    text = "".join(f"{oid}\n" for oid in counting)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found))
+    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
+
+
+def _has_owners(objects: Objects, commit: str) -> bool:
+    """Return whether a commit has signers, or a table of owners."""
+    header = objects.header(commit + "^{tree}")
+    policy = _policy_of(objects, commit).policy
+    has_tables = policy is not None and bool(policy.config.owners)
+    return has_tables or (header is not None and has_signers(objects, header.oid))
 
 
 def _rules_commits(objects: Objects, commit: str) -> list[str]:

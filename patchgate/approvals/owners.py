@@ -280,8 +280,8 @@ class _OwnersCheck:
         states = itertools.chain([state], map(self.rules_of, ref.been))
         if all(statement.rules_state != each.digest for each in states):
             where = show_ref(ref.ref)
-            if state.newest is None:
-                return f"{name} is for other rules: no commit of {where} has changed any"
+            if state.is_open or state.newest is None:
+                return f"{name} is for another commit of {where}: it is for one while that has no signers"
             return (
                 f"{name} was given before the rules changed: {state.newest[:SHORT_OID]} changed them last "
                 f"on {where}"

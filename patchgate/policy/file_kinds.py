@@ -27,12 +27,12 @@ POLICY_PATHS = "@policy"
 
 
 def is_control_by_name(path: RepoPath) -> bool:
-    """Check whether a path is a control file by its name; baselines are not."""
+    """Check whether a path is a control file by its name, or below that; baselines are not."""
     raw = path.raw
     # Called for every file of a range: most names fail the first comparison.
     if not raw.startswith(_STARTS):
         return False
-    return raw == CONFIG_FILE.raw or (path.is_within(_FOLDER) and not raw.startswith(_BASELINES))
+    return path.is_within(CONFIG_FILE.raw) or (path.is_within(_FOLDER) and not raw.startswith(_BASELINES))
 
 
 MANIFESTS: dict[str, tuple[str, ...]] = {

@@ -97,30 +97,6 @@ def test_the_first_signers_come_from_the_command_line_of_the_server(tmp_path: Pa
         refused(team)
 
 
-def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: Path) -> None:
-    """Their approval names what they name themselves, and who signs may do it for both."""
-    changed = {
-        SIGNERS: key_of("bob").allowed("bob@example.com"),
-        "patchgate.toml": GOVERNED.replace(ID, "repository-2"),
-    }
-    teams = [
-        Team.make(folder, "", signers=(), server_signers=("alice",))
-        for folder in (tmp_path / "one", tmp_path / "two")
-    ]
-    for number, team in enumerate(teams):
-        nothing = team.dev.git("mktree", stdin=b"").decode().strip()
-        began = team.dev.ask("commit-tree", nothing, "-m", f"Begin {number}")
-        team.server.git("fetch", "-q", str(team.dev.path), f"+{began}:refs/heads/main")
-        team.dev.git("reset", "-q", "--hard", began)
-        team.dev.git("update-ref", "refs/remotes/origin/main", began)
-        team.dev.commit(changed)
-    other, team = teams
-    assert team.approve("alice").code == 0
-    other.dev.git("fetch", "-q", str(team.dev.path), f"{REF}:{REF}")
-    assert "no commit of refs/heads/main has changed any" in refused(other)
-    landed(team, team.dev.head())
-
-
 def test_a_lost_last_key_is_replaced_on_the_server(tmp_path: Path) -> None:
     team = Team.make(tmp_path)
     change = team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com")})

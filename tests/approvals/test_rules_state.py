@@ -9,8 +9,10 @@ import pytest
 from patchgate.approvals import binding
 from patchgate.approvals.binding import rules_state
 from patchgate.git.objects import Objects
-from tests.approvals.test_owner_attacks import commit_of
+from tests.approvals.owners_world import Team, key_of
+from tests.approvals.test_owner_attacks import commit_of, on_server, refused
 from tests.component_world import opened
+from tests.signing import REF, SIGNERS, needs_ssh_keygen
 from tests.world import AskedGit, Repo
 
 pytestmark = pytest.mark.turns(3)
@@ -88,3 +90,33 @@ def test_files_that_are_too_large_together_count_as_naming_patchgate(
     assert found(repo, last) == set()
     monkeypatch.setattr(binding, "_MOST_BYTES", 500)
     assert found(repo, last) == {large, last}
+
+
+@needs_ssh_keygen
+@pytest.mark.parametrize("joined", ["nothing", "each other", "its policy"])
+def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: Path, joined: str) -> None:
+    """Whoever may push gives a branch without owners the history, the rules and the id of another one."""
+    rules = {"patchgate.toml": '[policy]\n[governance]\nid = "repository-2"\n'}
+    signers = {SIGNERS: key_of("bob").allowed("bob@example.com")}
+    other, team = (
+        Team.make(tmp_path / name, "", signers=(), server_signers=("alice",)) for name in ("one", "two")
+    )
+    began = [commit_of(there.dev, None, {"name": f"{there.dev.path}\n"}) for there in (other, team)]
+    on_server(other, "main", began[0])
+    on_server(team, "main", began[1])
+    for here, there, oid in ((team, other, began[0]), (other, team, began[1])):
+        here.dev.git("fetch", "-q", str(there.dev.path), oid)
+    if joined == "each other":
+        on_server(other, "main", commit_of(other.dev, None, {}, *began))
+        on_server(team, "main", commit_of(team.dev, None, {"a": "1\n"}, *began))
+    if joined == "its policy":
+        on_server(team, "main", commit_of(team.dev, began[1], rules))
+        other.dev.git("fetch", "-q", str(team.dev.path), team.head())
+        on_server(other, "main", commit_of(other.dev, None, rules, began[0], team.head()))
+    else:
+        signers |= rules
+    change, same = (commit_of(there.dev, there.head(), signers) for there in (team, other))
+    assert team.approve("alice", change).code == 0
+    other.dev.git("fetch", "-q", str(team.dev.path), f"{REF}:{REF}")
+    assert "while that has no signers" in refused(other, f"{same}:refs/heads/main")
+    assert team.push(f"{change}:refs/heads/main").code == 0

@@ -40,6 +40,7 @@ def path(name: str) -> RepoPath:
         (".patchgate/baselinesx", True),
         (".patchgate/baselines/core.json", False),
         (".patchgatex", False),
+        ("patchgate.toml/x", True),
         ("patchgate.tomlx", False),
         ("sub/patchgate.toml", False),
         ("sub/.patchgate/x", False),
