@@ -135,6 +135,8 @@ def _uncovered(
         if not findings:
             break
     yield from findings
+    if ref.commit is not None and _is_renamed(contents, now, after):
+        yield _renamed(ref)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
 
@@ -327,6 +329,26 @@ def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
         missing.path,
         f"land {short} whole, or rebase onto {name}, so that one commit makes what is wanted, and ask an "
         "owner to approve that",
+        ref,
+    )
+
+
+def _is_renamed(contents: Contents, now: str, after: str) -> bool:
+    """Return whether a tree has another id of the repository than a branch that has one."""
+    was, becomes = (contents.policies.at(contents.policies.key(each)) for each in (now, after))
+    named = None if was.policy is None else was.policy.config.governance.id
+    if named is None or becomes.fault is not None:
+        return False
+    return becomes.policy is None or becomes.policy.config.governance.id != named
+
+
+def _renamed(ref: ProtectedRef) -> Finding:
+    name = show_ref(ref.ref) if ref.ref is not None else "the branch"
+    return owner_finding(
+        f"{name} would lose its [governance] id: approvals that are for another repository would count here",
+        None,
+        "leave the id as it is; a fork changes it before its checks are installed, or an administrator does "
+        "without them",
         ref,
     )
 

@@ -350,6 +350,10 @@ class _Finder(CiClone):
         event, ref = self.event, BRANCHES + branch
         self.require_commit(before)
         self.require_history(before)
+        tip = resolve(self.objects, REMOTE + branch)
+        if event.is_of_build and tip is not None and not is_ancestor(self.repository, self.head, tip.oid):
+            # A plugin may have merged it by itself, and name the branch that it has merged with.
+            return self._newest(branch, default, "")
         if is_ancestor(self.repository, before, self.head):
             whole = self._push(ref, default, before)
             if not event.is_of_build:
@@ -357,7 +361,6 @@ class _Finder(CiClone):
             between = moves_between(self.objects, self.policies, before, self.head)
             whole = replace(whole, been=(*between.changing, *between.learned))
             return [whole, *self._moves(ref, default, before, between)]
-        tip = resolve(self.objects, REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):
             return self._newest(branch, default, f"this is older than {before[:SHORT_OID]}: ")

@@ -135,7 +135,8 @@ class GovernanceSettings:
 
     id: Annotated[
         types.RepositoryId | None,
-        "A random name, which `init` writes; a fork changes it, so that it needs its own approvals.",
+        "A random name, which `init` writes, and which a protected branch keeps. A fork changes it before "
+        "its checks are installed, so that it needs its own approvals.",
     ] = None
 
 

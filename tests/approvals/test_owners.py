@@ -441,6 +441,22 @@ def test_no_approval_names_the_repository_that_the_change_names(tmp_path: Path, 
         assert team.approve("alice", "HEAD", "--for", "refs/heads/main", *place).code == 2
 
 
+@pytest.mark.parametrize("policy", [GOVERNED, GOVERNED.replace(OWNED, "")], ids=["owned", "not owned"])
+@pytest.mark.parametrize("named", ['id = "repository-2"', "", None])
+def test_a_protected_branch_keeps_the_id_of_its_repository(
+    tmp_path: Path, policy: str, named: str | None
+) -> None:
+    """Else whoever may push could bring the id of a fork, with the approval that this change had there."""
+    team = Team.make(tmp_path, policy)
+    if named is None:
+        team.dev.git("rm", "-q", "patchgate.toml")
+        team.dev.commit({})
+    else:
+        team.dev.policy(policy.replace(f'id = "{ID}"', named))
+    team.approve("alice")
+    assert "would lose its [governance] id" in refused(team)
+
+
 @pytest.mark.parametrize("is_owned", [True, False])
 @pytest.mark.parametrize("has", ["nothing", "another id", "no policy that can be read", "no default policy"])
 def test_an_approval_is_for_the_repository_that_the_default_branch_names(

@@ -288,13 +288,13 @@ def test_no_line_approves_by_rules_that_are_refused_themselves(host: Host) -> No
     assert answer.report["approve"] is None
 
 
-def test_rules_of_another_repository_come_alone(host: Host) -> None:
+def test_by_rules_of_another_repository_nothing_else_is_judged(host: Host) -> None:
     """An approval by them would name that repository, and count there."""
     host.land({"patchgate.toml": '[governance]\nid = "repository-1"\n'})
     host.main = host.dev.head()
     other = host.push("other", {"patchgate.toml": '[governance]\nid = "repository-2"\n'})
     above = host.push("above", {"docs/a": "a\n"}, onto=other)
-    for head, code in ((above, 3), (other, 0)):
+    for head, code in ((above, 3), (other, 1)):
         host.clone(head)
         assert host.check(host.pull(head, head)).code == code
 

@@ -75,6 +75,19 @@ def test_jenkins_is_answered_by_the_rules_of_the_build_before(host: Host) -> Non
         assert host.check(said | {"GIT_PREVIOUS_COMMIT": previous}).code == 0
 
 
+def test_a_merge_that_a_plugin_makes_before_the_build_is_no_push(host: Host) -> None:
+    """It has the name of the branch that was merged, as a fast-forward to another open branch had before."""
+    loose = host.push("first", {"patchgate.toml": LOOSE})
+    bad = host.push("second", BAD, onto=loose)
+    main = host.land(GOOD)
+    built = joined(host, main, bad)
+    host.clone(built)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "GIT_COMMIT": built, "GIT_BRANCH": "origin/main"}
+    answer = host.check(said | {"GIT_PREVIOUS_COMMIT": loose})
+    assert (answer.code, "deny-prefix" in answer.errors) == (1, True)
+
+
 def test_what_was_refused_is_refused_when_jenkins_builds_it_again(host: Host) -> None:
     green = host.main
     tight = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
