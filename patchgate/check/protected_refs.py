@@ -178,7 +178,7 @@ class RefRules:
         if self.asked.policy_from is not None:
             return self.asked.policy_from
         places = self._in_order(ref, had, self.default_tip)
-        return next((each for each in places if not self.has_no_policy(each)), had)
+        return next((each for each in places if not self.has_no_policy(each)), self.default_tip or had)
 
     def _in_order(self, ref: str, had: str | None, default: str | None) -> list[str]:
         """List what may judge a ref, the first before the second.
