@@ -307,8 +307,8 @@ def _remote_named(repository: Repository, name: str) -> str | None:
 class RulesState:
     """Which commits of a branch have changed control files, their digest, and the newest (None: none has).
 
-    `is_open`: it has neither signers nor owners. Whoever may push can give it the rules and the history of
-    another repository then, so the digest is that of its newest commit.
+    `is_open`: it has no signers. Whoever may push can give it the rules and the history of another repository
+    then, so the digest is that of its newest commit.
     """
 
     digest: str
@@ -326,19 +326,12 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
         UndecidedError: git failed, an object is missing, or the history is cut off.
     """
     found = [] if commit is None else _rules_commits(objects, commit)
-    is_open = commit is not None and not _has_owners(objects, commit)
+    header = None if commit is None else objects.header(commit + "^{tree}")
+    is_open = header is not None and not has_signers(objects, header.oid)
     counting = [commit] if commit is not None and is_open else sorted(found)
     text = "".join(f"{oid}\n" for oid in counting)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
     return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
-
-
-def _has_owners(objects: Objects, commit: str) -> bool:
-    """Return whether a commit has signers, or a table of owners."""
-    header = objects.header(commit + "^{tree}")
-    policy = _policy_of(objects, commit).policy
-    has_tables = policy is not None and bool(policy.config.owners)
-    return has_tables or (header is not None and has_signers(objects, header.oid))
 
 
 def _rules_commits(objects: Objects, commit: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from patchgate.approvals import binding
 from patchgate.approvals.binding import rules_state
 from patchgate.git.objects import Objects
-from tests.approvals.owners_world import Team, key_of
+from tests.approvals.owners_world import OWNED, Team, key_of
 from tests.approvals.test_owner_attacks import commit_of, on_server, refused
 from tests.component_world import opened
 from tests.signing import REF, SIGNERS, needs_ssh_keygen
@@ -93,7 +93,7 @@ def test_files_that_are_too_large_together_count_as_naming_patchgate(
 
 
 @needs_ssh_keygen
-@pytest.mark.parametrize("joined", ["nothing", "each other", "its policy"])
+@pytest.mark.parametrize("joined", ["nothing", "each other", "its policy", "its table"])
 def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: Path, joined: str) -> None:
     """Whoever may push gives a branch without owners the history, the rules and the id of another one."""
     rules = {"patchgate.toml": '[policy]\n[governance]\nid = "repository-2"\n'}
@@ -109,7 +109,9 @@ def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: 
     if joined == "each other":
         on_server(other, "main", commit_of(other.dev, None, {}, *began))
         on_server(team, "main", commit_of(team.dev, None, {"a": "1\n"}, *began))
-    if joined == "its policy":
+    if joined == "its table":
+        rules["patchgate.toml"] += OWNED
+    if joined in {"its policy", "its table"}:
         on_server(team, "main", commit_of(team.dev, began[1], rules))
         other.dev.git("fetch", "-q", str(team.dev.path), team.head())
         on_server(other, "main", commit_of(other.dev, None, rules, began[0], team.head()))
