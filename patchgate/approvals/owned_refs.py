@@ -135,7 +135,7 @@ def _uncovered(
         if not findings:
             break
     yield from findings
-    if ref.commit is not None and _is_renamed(contents, now, after):
+    if ref.commit is not None and _is_renamed(contents, before, now, after):
         yield _renamed(ref)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
@@ -333,13 +333,16 @@ def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     )
 
 
-def _is_renamed(contents: Contents, now: str, after: str) -> bool:
-    """Return whether a tree has another id of the repository than a branch that has one."""
-    was, becomes = (contents.policies.at(contents.policies.key(each)) for each in (now, after))
-    named = None if was.policy is None else was.policy.config.governance.id
-    if named is None or becomes.fault is not None:
-        return False
-    return becomes.policy is None or becomes.policy.config.governance.id != named
+def _is_renamed(contents: Contents, before: str, now: str, after: str) -> bool:
+    """Return whether a tree brings another id of the repository than that of a branch that has one.
+
+    What began before the branch had one, and has none either, leaves that to the merge.
+    """
+    found = [contents.policies.at(contents.policies.key(each)) for each in (before, now, after)]
+    began, named, becomes = (
+        None if each.policy is None else each.policy.config.governance.id for each in found
+    )
+    return named is not None and found[-1].fault is None and becomes not in {named, began}
 
 
 def _renamed(ref: ProtectedRef) -> Finding:

@@ -32,6 +32,11 @@ def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
         raise UsageError(f"the environment is that of several engines: {names}", "unset the variables of one")
     for name, read in found:
         return read(CiValues(variables, name, document))
+    if set(map(variables.get, _JENKINS)) != {None}:
+        raise UsageError(
+            "this is a build of Jenkins, which sets JENKINS_URL only where its own URL is configured",
+            "set it: Manage Jenkins, System, Jenkins URL",
+        )
     return CiEvent("git", EventKind.CLONE)
 
 
@@ -273,6 +278,9 @@ def _buildkite(values: CiValues) -> CiEvent:
     kind = EventKind.PUSH if values.text("BUILDKITE_SOURCE") == "webhook" else EventKind.RERUN
     return replace(event, kind=kind, branch=values.branch("BUILDKITE_BRANCH"))
 
+
+_JENKINS = ("JENKINS_HOME", "HUDSON_HOME", "CHANGE_ID", "CHANGE_TARGET", "CHANGE_FORK")
+"""What Jenkins sets in any case."""
 
 _ENGINES: tuple[tuple[str, str, Callable[[CiValues], CiEvent]], ...] = (
     ("GITHUB_ACTIONS", "GitHub Actions", _github),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.approvals.owners_world import GOVERNED, Team, key_of
+from tests.approvals.owners_world import GOVERNED, ID, Team, key_of
 from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, land, on_server, refused
 from tests.signing import SIGNERS, needs_ssh_keygen
 from tests.world import Repo
@@ -166,6 +166,15 @@ def test_a_new_protected_branch_with_the_rules_of_long_ago_is_refused_in_ci_too(
     code, rules = in_ci(team, BRANCH, fork)
     assert (code, {*rules}) == (1, {"owner-approval-missing"})
     refused(team, f"{fork}:{BRANCH}")
+
+
+def test_what_began_before_the_branch_had_an_id_is_checked_in_ci(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA.replace(f'id = "{ID}"', ""))
+    began = team.head()
+    on_server(team, "main", commit_of(team.dev, began, {"patchgate.toml": INFRA}))
+    team.dev.git("checkout", "-q", "--detach", commit_of(team.dev, began, {"a": "2\n"}))
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    assert team.dev.check(*asked, CI="true").verdict == "accepted"
 
 
 def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:

@@ -496,6 +496,13 @@ def test_an_event_that_does_not_say_what_it_builds_is_refused(name: str) -> None
     assert raised.value.message.isprintable()
 
 
+@pytest.mark.parametrize("name", ["JENKINS_HOME", "CHANGE_TARGET", "CHANGE_FORK"])
+def test_a_build_of_jenkins_that_does_not_say_so_is_refused(name: str) -> None:
+    """It has no JENKINS_URL where nobody has configured it, and is no clone without an engine."""
+    with pytest.raises(UsageError, match="JENKINS_URL"):
+        read({name: "x"}, None)
+
+
 def test_the_environment_of_two_engines_is_refused() -> None:
     with pytest.raises(UsageError, match=r"GitHub Actions and GitLab CI"):
         read(PULL_VARIABLES | MERGE_REQUEST, PULL)
