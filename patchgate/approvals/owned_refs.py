@@ -135,7 +135,7 @@ def _uncovered(
         if not findings:
             break
     yield from findings
-    if ref.commit is not None and _is_renamed(contents, before, now, after):
+    if ref.commit is not None and _is_renamed(contents, found, before, now, after):
         yield _renamed(ref)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
@@ -333,25 +333,31 @@ def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     )
 
 
-def _is_renamed(contents: Contents, before: str, now: str, after: str) -> bool:
+def _is_renamed(contents: Contents, judging: FoundPolicy, before: str, now: str, after: str) -> bool:
     """Return whether a tree brings another id of the repository than that of a branch that has one.
 
     What began before the branch had one, and has none either, leaves that to the merge.
+
+    Args:
+        judging: the policy of the branch, or that of the default one if it has none.
     """
-    found = [contents.policies.at(contents.policies.key(each)) for each in (before, now, after)]
+    first, has, last = (contents.policies.at(contents.policies.key(each)) for each in (before, now, after))
+    known = judging if has.is_absent else has
     began, named, becomes = (
-        None if each.policy is None else each.policy.config.governance.id for each in found
+        None if each.policy is None else each.policy.config.governance.id for each in (first, known, last)
     )
-    return named is not None and found[-1].fault is None and becomes not in {named, began}
+    if last.is_absent and has.is_absent:
+        return False
+    return named is not None and last.fault is None and becomes not in {named, began}
 
 
 def _renamed(ref: ProtectedRef) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
     return owner_finding(
-        f"{name} would lose its [governance] id: approvals that are for another repository would count here",
+        f"{name} would get another [governance] id, or none: approvals that are for another repository would "
+        "count here",
         None,
-        "leave the id as it is; a fork changes it before its checks are installed, or an administrator does "
-        "without them",
+        "keep it; a fork changes it before its checks are installed, or an administrator does without them",
         ref,
     )
 

@@ -74,9 +74,13 @@ class CiClone:
         if found:
             raise self._unknown_entry(os.fsdecode(found.rstrip(b"\n")).removeprefix(REMOTE))
 
-    def require_same_repository(self, before: str, commits: Sequence[str]) -> None:
-        """Require that proposed rules keep the id of the repository: approvals by them name it."""
-        named = self._id_of(before)
+    def require_same_repository(self, before: str, default: str, commits: Sequence[str]) -> None:
+        """Require that proposed rules keep the id of the repository: approvals by them name it.
+
+        That is the id of the branch, or that of the default one if it has no policy.
+        """
+        tip = resolve(self.objects, REMOTE + default)
+        named = self._id_of(tip.oid if tip is not None and self.has_no_policy(before) else before)
         for each in commits if named is not None else ():
             if self._id_of(each) != named:
                 raise UndecidedError(

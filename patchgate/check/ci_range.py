@@ -281,10 +281,10 @@ class _Finder(CiClone):
         between = moves_between(self.objects, self.policies, before, head, is_proposed=True)
         if not between.changing:
             return []
-        self.require_same_repository(before, between.changing)
         default = self.event.default or found.target.removeprefix(BRANCHES)
         with suppress(UndecidedError):
             default = self.event.default or self.default_of_origin()
+        self.require_same_repository(before, default, between.changing)
         first, *others = self._moves(found.target, default, before, between, been=[before])
         changing = between.changing[0]
         note = (

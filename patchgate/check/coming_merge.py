@@ -18,7 +18,7 @@ from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import GITLINK, TREE_MODE, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import is_ancestor
+from patchgate.git.pushes import common_ancestors, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -27,6 +27,9 @@ from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
+
+_ATTRIBUTES = b".gitattributes"
+_JOINING = (b"merge", b"binary", b"conflict-marker-size")
 
 
 def add_coming_merge(
@@ -70,6 +73,7 @@ def add_coming_merge(
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
         sides = (base, tip)
+        _require_plain_bases(objects, sides, attributes_from)
         joined = _joined_by_host(objects, sides, attributes_from, merges)
 
         reading = LoadedChange(
@@ -172,6 +176,33 @@ def _joined_by_host(
     (joined,) = automatic_merges(merges.store, [sides], "* merge=union")
     left = {path: commits for path, commits in asked.items() if path not in joined.conflicts}
     return Merged(joined.tree, left)
+
+
+def _require_plain_bases(objects: Objects, sides: tuple[str, str], attributes_from: str | None) -> None:
+    """Require that a host joins several merge bases as git does without attributes: there it begins.
+
+    Raises:
+        UndecidedError: a `.gitattributes` of a side, or of the default branch, may say otherwise.
+    """
+    if len(common_ancestors(objects.repository, *sides)) < 2:
+        return
+    for each in (*sides, *([attributes_from] if attributes_from else [])):
+        listed = objects.repository.output("ls-tree", "-r", "-z", "--full-tree", each).split(b"\0")
+        files = [entry.split() for entry, _, path in map(_parted, listed) if path == _ATTRIBUTES]
+        texts = [objects.read(oid.decode("ascii")) for _, kind, oid in files if kind == b"blob"]
+        if attributes_from == "" or any(word in text for text in texts for word in _JOINING):
+            base, tip = (side[:SHORT_OID] for side in sides)
+            raise UndecidedError(
+                f"{base} and {tip} have several merge bases, and a .gitattributes may say how a host joins "
+                "them",
+                f"merge or rebase onto {base}",
+            )
+
+
+def _parted(line: bytes) -> tuple[bytes, bytes, bytes]:
+    """Part a line of git ls-tree: the entry, what is between, and the last name of the path."""
+    entry, tab, path = line.partition(b"\t")
+    return entry, tab, path.rpartition(b"/")[2]
 
 
 def _rules(

@@ -168,6 +168,20 @@ def test_a_new_protected_branch_with_the_rules_of_long_ago_is_refused_in_ci_too(
     refused(team, f"{fork}:{BRANCH}")
 
 
+def test_the_first_policy_of_a_protected_branch_has_the_id_of_the_default_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + LISTED)
+    plain = commit_of(team.dev, team.head(), {"patchgate.toml": None})
+    on_server(team, BRANCH.removeprefix("refs/heads/"), plain)
+    judged_by = ("--policy-from", "refs/remotes/origin/main")
+    for policy in (GOVERNED.replace(ID, "repository-2"), GOVERNED):
+        change = commit_of(team.dev, plain, {"patchgate.toml": policy})
+        assert team.approve("alice", change, "--for", BRANCH, *judged_by).code == 0
+        if policy != GOVERNED:
+            assert "would get another [governance] id" in refused(team, f"{change}:{BRANCH}")
+    answer = team.push(f"{change}:{BRANCH}")
+    assert answer.code == 0, answer.err
+
+
 def test_what_began_before_the_branch_had_an_id_is_checked_in_ci(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA.replace(f'id = "{ID}"', ""))
     began = team.head()

@@ -454,7 +454,7 @@ def test_a_protected_branch_keeps_the_id_of_its_repository(
     else:
         team.dev.policy(policy.replace(f'id = "{ID}"', named))
     team.approve("alice")
-    assert "would lose its [governance] id" in refused(team)
+    assert "would get another [governance] id" in refused(team)
 
 
 @pytest.mark.parametrize("is_owned", [True, False])

@@ -195,6 +195,23 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
+@pytest.mark.parametrize(("attributes", "code"), [("*.lock -merge\n", 3), ("*.py diff=python\n", 0)])
+def test_where_attributes_may_join_several_merge_bases_a_stale_head_is_undecided(
+    host: Host, attributes: str, code: int
+) -> None:
+    """With them a host begins the merge with other files, which it may then carry elsewhere."""
+    start = host.land({"sub/.gitattributes": attributes})
+    one = host.push("one", {"x": "1\n"}, onto=start)
+    host.dev.git("checkout", "-q", "main")
+    two = host.land({"y": "1\n"})
+    merged = joined(host, two, one)
+    host.dev.git("merge", "-q", "--ff-only", merged)
+    host.main = host.land({"z": "1\n"})
+    head = host.push("head", GOOD, onto=joined(host, one, two))
+    host.clone(head)
+    assert host.check(host.pull(head, head)).code == code
+
+
 @pytest.mark.parametrize(
     "engine",
     [
