@@ -13,8 +13,9 @@ from patchgate.git.repository import Repository
 from patchgate.report.verdict import ProtectedRef
 
 _LITERAL = ":(top,literal)"
-# Bytes of paths in a command line.
-_MOST_NAMED = 64 << 10
+# Paths that git is asked for, which it compares with each name of each folder one by one, and their bytes.
+_MOST_NAMED = 16
+_MOST_BYTES = 64 << 10
 
 
 class NewHistory:
@@ -48,12 +49,12 @@ class NewHistory:
     def fresh_at(self, paths: Sequence[RepoPath]) -> Sequence[str]:
         """List those that change any of some paths, and are new to the default branch, too; but no merges.
 
-        All of these commits, where so many paths are too much for a command line.
+        All of these commits, where these paths are too many or too long for a command line.
         """
         if not paths:
             return ()
         words = ("rev-list", "--full-history", "--no-merges", self._tip, *_without(self._not_fresh))
-        is_short = sum(len(path.raw) + len(_LITERAL) for path in paths) <= _MOST_NAMED
+        is_short = len(paths) <= _MOST_NAMED and sum(len(path.raw) for path in paths) <= _MOST_BYTES
         named = [_LITERAL + os.fsdecode(path.raw) for path in paths if is_short]
         return self._repository.output(*words, "--", *named).decode("ascii").split()
 
