@@ -126,7 +126,12 @@ def bind(
             if tip is not None:
                 _require_same_repository(objects, change, show_ref(branch), tip, names_itself=is_policy)
             if is_policy:
-                rules = rules_state(objects, tip).digest
+                state = rules_state(objects, tip)
+                rules = state.digest
+                if state.is_open:
+                    warnings += (
+                        f"{show_ref(branch)} has no signers yet, so this counts only while it does not move",
+                    )
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
