@@ -281,7 +281,7 @@ class _OwnersCheck:
         if all(statement.rules_state != each.digest for each in states):
             where = show_ref(ref.ref)
             if state.is_open or state.newest is None:
-                return f"{name} is for another commit of {where}: it is for one while that has no signers"
+                return f"{name} is for another commit of {where}, which has no signers yet"
             return (
                 f"{name} was given before the rules changed: {state.newest[:SHORT_OID]} changed them last "
                 f"on {where}"

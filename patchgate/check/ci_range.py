@@ -352,7 +352,7 @@ class _Finder(CiClone):
         self.require_history(before)
         tip = resolve(self.objects, REMOTE + branch)
         if event.is_of_build and tip is not None and not is_ancestor(self.repository, self.head, tip.oid):
-            # A plugin may have merged it by itself, and name the branch that it has merged with.
+            # A plugin may have made this merge, and names the branch that it has merged with.
             return self._newest(branch, default, "")
         if is_ancestor(self.repository, before, self.head):
             whole = self._push(ref, default, before)

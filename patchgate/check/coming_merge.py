@@ -29,6 +29,7 @@ from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
 _ATTRIBUTES = b".gitattributes"
+# What lets git join two files in another way.
 _JOINING = (b"merge", b"binary", b"conflict-marker-size")
 
 
@@ -148,7 +149,7 @@ class _UnionAttributes:
 
     def _asks(self, folders: Sequence[Mapping[bytes, Entry]]) -> bool:
         # In a bare repository git reads the text of a symlink too.
-        files = {entry for each in folders if (entry := each.get(b".gitattributes")) is not None}
+        files = {entry for each in folders if (entry := each.get(_ATTRIBUTES)) is not None}
         kept = (entry for entry in files if entry.mode not in {GITLINK, TREE_MODE})
         return any(b"union" in self._objects.read(entry.oid) for entry in kept)
 
@@ -187,8 +188,9 @@ def _require_plain_bases(objects: Objects, sides: tuple[str, str], attributes_fr
     if len(common_ancestors(objects.repository, *sides)) < 2:
         return
     for each in (*sides, *([attributes_from] if attributes_from else [])):
-        listed = objects.repository.output("ls-tree", "-r", "-z", "--full-tree", each).split(b"\0")
-        files = [entry.split() for entry, _, path in map(_parted, listed) if path == _ATTRIBUTES]
+        raw = objects.repository.output("ls-tree", "-r", "-z", "--full-tree", each)
+        lines = (line.partition(b"\t") for line in raw.split(b"\0"))
+        files = [entry.split() for entry, _, path in lines if path.rpartition(b"/")[2] == _ATTRIBUTES]
         texts = [objects.read(oid.decode("ascii")) for _, kind, oid in files if kind == b"blob"]
         if attributes_from == "" or any(word in text for text in texts for word in _JOINING):
             base, tip = (side[:SHORT_OID] for side in sides)
@@ -197,12 +199,6 @@ def _require_plain_bases(objects: Objects, sides: tuple[str, str], attributes_fr
                 "them",
                 f"merge or rebase onto {base}",
             )
-
-
-def _parted(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Part a line of git ls-tree: the entry, what is between, and the last name of the path."""
-    entry, tab, path = line.partition(b"\t")
-    return entry, tab, path.rpartition(b"/")[2]
 
 
 def _rules(

@@ -23,19 +23,19 @@ __all__ = ["PatternError", "PatternSet", "PrefixSet", "with_folder"]
 
 _NONE = maxsize
 _MAX_SPECS = 1_000
-# The ends of patterns of all that is below a folder, and what makes a name a pattern.
+# How patterns end that match everything below a folder, and what makes a name a pattern.
 _BELOW = ("/**/*", "/**", "/*")
-_SIGNS = frozenset("*?[\\")
+_WILDCARDS = frozenset("*?[\\")
 
 
 def with_folder(pattern: str) -> str:
-    """Let a pattern of all that is below a folder name it, too: a submodule or a symlink may be there.
+    """Let a pattern of everything below a folder match its name, too: of a submodule or a symlink there.
 
-    Not where its last part has signs of its own: `*/**` is not about the files beside these folders.
+    Not where the last part of that name has wildcards: `*/**` does not match the files beside the folders.
     """
     folder = next((pattern.removesuffix(end) for end in _BELOW if pattern.endswith(end)), "")
     last = folder.rpartition("/")[2]
-    if not last or _SIGNS & set(last):
+    if not last or _WILDCARDS & set(last):
         return pattern
     return folder if "/" in folder else f"/{folder}"
 

@@ -120,5 +120,5 @@ def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: 
     change, same = (commit_of(there.dev, there.head(), signers) for there in (team, other))
     assert team.approve("alice", change).code == 0
     other.dev.git("fetch", "-q", str(team.dev.path), f"{REF}:{REF}")
-    assert "while that has no signers" in refused(other, f"{same}:refs/heads/main")
+    assert "is for another commit of refs/heads/main" in refused(other, f"{same}:refs/heads/main")
     assert team.push(f"{change}:refs/heads/main").code == 0
