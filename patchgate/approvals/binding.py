@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from patchgate.approvals.signers import has_signers
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import is_branch_name, show_ref
+from patchgate.check.repository_ids import policy_at, repository_id
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import (
@@ -114,7 +115,7 @@ def bind(
     rules: str | None = None
     warnings: tuple[str, ...] = ()
     remotes = _Remotes(repository, asked.place)
-    remotes.require_repository(change, wanted, branch)
+    named = remotes.repository(change, wanted, branch)
     if branch is not None or is_policy:
         branch = remotes.branch(branch)
         landed = change.source.commit
@@ -124,47 +125,36 @@ def bind(
         warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
         with Objects(repository) as objects:
             if tip is not None:
-                _require_same_repository(objects, change, show_ref(branch), tip, names_itself=is_policy)
+                _require_same_repository(objects, change, show_ref(branch), tip, named)
             if is_policy:
                 state = rules_state(objects, tip)
                 rules = state.digest
                 if state.is_open:
                     warnings += (
-                        f"{show_ref(branch)} has no signers yet, so this counts only while it does not move",
+                        f"{show_ref(branch)} lacks signers or a [governance] id: it counts until that moves",
                     )
-    return Binding(change.policy.repository, branch, rules, expires, warnings)
+    return Binding(named, branch, rules, expires, warnings)
 
 
 def _require_same_repository(
-    objects: Objects, change: ChangeVerdict, name: str, tip: str, *, names_itself: bool
-) -> bool:
-    """Refuse to name the repository that another policy names, such as that of the change itself.
+    objects: Objects, change: ChangeVerdict, name: str, tip: str, named: str | None
+) -> None:
+    """Refuse to name another repository than the one that a branch names.
 
     Args:
-        names_itself: whether the change may be the repair of a policy that cannot be read.
-
-    Returns:
-        Whether there is a policy.
+        named: the id that the approval is for.
     """
-    found = _policy_of(objects, tip)
-    if found.is_absent:
-        return False
-    if found.policy is None and names_itself:
-        return True
-    named = None if found.policy is None else found.policy.config.governance.id
-    if named != change.policy.repository:
-        raise UsageError(
-            f"the policy that judges ({change.policy.origin}) has another [governance] id than "
-            f"{name}: the approval would be for another repository",
-            "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
-        )
-    return True
+    own = repository_id(objects, TreePolicies(objects), [tip])
+    if own not in {None, named}:
+        raise _another_repository(change, name)
 
 
-def _policy_of(objects: Objects, commit: str) -> FoundPolicy:
-    policies = TreePolicies(objects)
-    tree = objects.header(commit + "^{tree}")
-    return FoundPolicy() if tree is None else policies.at(policies.key(tree.oid))
+def _another_repository(change: ChangeVerdict, name: str) -> UsageError:
+    return UsageError(
+        f"the policy that judges ({change.policy.origin}) has another [governance] id than {name}: the "
+        "approval would be for another repository",
+        "judge by what the branch has, as with --policy-from refs/remotes/origin/main",
+    )
 
 
 def _before_landing(repository: Repository, landed: str | None, tip: str, before: str | None) -> str:
@@ -192,19 +182,22 @@ class _Remotes:
         only = "origin" if "origin" in self._all else self._all[0] if len(self._all) == 1 else None
         self._name = self._chosen or only
 
-    def require_repository(self, change: ChangeVerdict, wanted: str | None, branch: str | None) -> None:
-        """Require that the policy that judges names the same repository as the default branch.
+    def repository(self, change: ChangeVerdict, wanted: str | None, branch: str | None) -> str | None:
+        """Return the id that the default branch names; what judges must not name another.
 
         Others may have pushed what judges, and any other branch that gets the change. Where the default
         branch has no policy that can be read, its first one, or the repair, names the repository itself.
         """
-        found = change.policy.repository
-        if wanted is not None and found != wanted:
-            named = "no [governance] id" if found is None else f"the [governance] id {printable(found, 100)}"
+        named = self._named(change, branch)
+        if wanted is not None and named != wanted:
+            has = "no [governance] id" if named is None else f"the [governance] id {printable(named, 100)}"
             raise UsageError(
-                f"the policy that judges ({change.policy.origin}) has {named}, not {printable(wanted, 100)}",
+                f"the policy that judges ({change.policy.origin}) has {has}, not {printable(wanted, 100)}",
                 "approve it in a clone of that repository, by a policy that its branches have",
             )
+        return named
+
+    def _named(self, change: ChangeVerdict, branch: str | None) -> str | None:
         default = self._default()
         if default is None and self._name is not None and remote_of(self._repository, self._name).had:
             raise UsageError(
@@ -212,21 +205,26 @@ class _Remotes:
                 "policy says for which repository an approval is",
                 f"git remote set-head {self._in_shell} --auto",
             )
+        # A bare clone has the branches of its remote as its own.
+        place = "HEAD" if default is None else self._place(default)
+        is_meant = branch in {None, default or default_branch(self._repository)}
+        names_itself = is_meant and any(owned.is_policy for owned in change.owned)
+        found = change.policy.repository
         with Objects(self._repository) as objects:
-            # A bare clone has the branches of its remote as its own.
-            place = "HEAD" if default is None else self._place(default)
-            is_meant = branch in {None, default or default_branch(self._repository)}
-            names_itself = is_meant and any(owned.is_policy for owned in change.owned)
             tip = resolve(objects, place)
-            if tip is not None and _require_same_repository(
-                objects, change, show_ref(place), tip.oid, names_itself=names_itself
-            ):
-                return
-        if found is not None and not names_itself:
+            policies = TreePolicies(objects)
+            named = None if tip is None else repository_id(objects, policies, [tip.oid])
+            known = FoundPolicy() if tip is None else policy_at(objects, policies, tip.oid)
+        if known.is_absent and found is not None and not names_itself:
             raise UsageError(
                 f"{show_ref(place)} has no policy, so it names no repository",
                 "first land the policy; then approve what it refuses",
             )
+        if named is None and known.policy is None and names_itself:
+            return found
+        if found not in {None, named}:
+            raise _another_repository(change, show_ref(place))
+        return named
 
     def branch(self, named: str | None) -> str:
         """Return the full name of a branch; of the default one where none is named."""
@@ -312,8 +310,8 @@ def _remote_named(repository: Repository, name: str) -> str | None:
 class RulesState:
     """Which commits of a branch have changed control files, their digest, and the newest (None: none has).
 
-    `is_open`: it has no signers. Whoever may push can give it the rules and the history of another repository
-    then, so the digest is that of its newest commit.
+    `is_open`: it has no signers, or no `[governance] id`. Then whoever may push can give it the rules and the
+    history of another repository, so the digest is that of its newest commit.
     """
 
     digest: str
@@ -332,11 +330,16 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
     """
     found = [] if commit is None else _rules_commits(objects, commit)
     header = None if commit is None else objects.header(commit + "^{tree}")
-    is_open = header is not None and not has_signers(objects, header.oid)
+    is_open = header is not None and not (has_signers(objects, header.oid) and _has_id(objects, header.oid))
     counting = [commit] if commit is not None and is_open else sorted(found)
     text = "".join(f"{oid}\n" for oid in counting)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
     return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
+
+
+def _has_id(objects: Objects, tree: str) -> bool:
+    policies = TreePolicies(objects)
+    return policies.at(policies.key(tree)).id is not None
 
 
 def _rules_commits(objects: Objects, commit: str) -> list[str]:

@@ -19,7 +19,7 @@ from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import anchor_of, read_notes
 from patchgate.git.objects import Objects
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import iso
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
@@ -264,11 +264,12 @@ class _Notes:
     def _fault(self, wanted: _RefusedChange, statement: Statement) -> str | None:
         """Say why a statement about a change does not count, whoever signed it."""
         name = _named(wanted, statement)
-        here = wanted.change.policy.repository
         if statement.expires is not None and statement.expires <= self._now:
             return f"{name} does not count: it expired at {statement.expires}"
-        if statement.repository is not None and statement.repository != here:
-            this = printable(here) if here else "not set"
+        here = {wanted.change.repository_for(ref) for ref in wanted.change.lands_on}
+        others = (here or {wanted.change.policy.repository}) - {statement.repository}
+        if statement.repository is not None and others:
+            this = first_of(sorted(filter(None, others)), 1, printable) or "not set"
             return (
                 f"{name} does not count: it is for the repository {printable(statement.repository)}, and "
                 f"[governance] id is {this} here"

@@ -18,6 +18,7 @@ from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
+from patchgate.check.repository_ids import repository_id
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source, pair_renames
@@ -27,7 +28,7 @@ from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.policy import Profile
-from patchgate.policy.tree_policies import FoundPolicy, built_in
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     OWNER_RULE,
@@ -39,7 +40,7 @@ from patchgate.report.verdict import (
     ProtectedRef,
 )
 from patchgate.report.wording import SHORT_OID
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 # Paths of commits of a ref that is refused in any case.
 _MOST_COMPARED = 500
@@ -83,6 +84,19 @@ def _not_known(change: ChangeVerdict, ref: ProtectedRef) -> str | None:
     return next((gate.reason or "" for gate in unknown), None)
 
 
+def landing_place(repository: Repository, asked: CheckOptions) -> ProtectedRef:
+    """Return the branch whose policy judges, as what gets a change.
+
+    Raises:
+        UndecidedError: git could not answer.
+    """
+    with Objects(repository) as objects:
+        named = repository_id(
+            objects, TreePolicies(objects), [asked.branch, asked.policy_from, asked.default]
+        )
+    return ProtectedRef(asked.target, asked.branch, repository=named)
+
+
 def range_landing(repository: Repository, revision: str, asked: CheckOptions) -> tuple[ProtectedRef, ...]:
     """Return what a range `A..B` makes of the branch whose policy judges it; nothing for another revision.
 
@@ -97,9 +111,8 @@ def range_landing(repository: Repository, revision: str, asked: CheckOptions) ->
         tip = commit_named(objects, last or "HEAD")
         bases = common_ancestors(repository, commit_named(objects, first or "HEAD"), tip)
     return (
-        ProtectedRef(
-            ref=asked.target,
-            commit=asked.branch,
+        replace(
+            landing_place(repository, asked),
             policy=asked.policy_from,
             tip=tip,
             base=bases[0] if bases else None,
@@ -125,17 +138,19 @@ def _uncovered(
         return
     owners = tree_of(objects, ref.policy) if ref.policy is not None else objects.empty_tree
     found = contents.policies.at(contents.policies.key(owners))
-    if not _may_own(objects, found, owners, sources):
+    can_sign = has_signers(objects, owners) or bool(sources.signers)
+    if not (can_sign or _may_own(found, sources)):
         return
     now = before if ref.commit is None else tree_of(objects, ref.commit)
-    comparison = _Comparison(objects, ref, changes, found, owners, contents)
+    becomes = contents.policies.at(contents.policies.key(after)) if can_sign else FoundPolicy()
+    comparison = _Comparison(objects, ref, changes, found, owners, becomes, contents)
     findings: list[Finding] = []
     for view in _views(objects, ref, before, now, after):
         findings = list(comparison.findings(view))
         if not findings:
             break
     yield from findings
-    if ref.commit is not None and _is_renamed(contents, found, before, now, after):
+    if ref.commit is not None and _is_renamed(contents, ref.repository, before, now, after):
         yield _renamed(ref)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
@@ -184,7 +199,12 @@ def _views(objects: Objects, ref: ProtectedRef, before: str, now: str, after: st
 
 
 class _Comparison:
-    """Compares what a ref becomes with what the approved commits make."""
+    """Compares what a ref becomes with what the approved commits make.
+
+    Args:
+        found: the policy that names the owners, of the tree `owners`.
+        becomes: the policy that the ref gets; absent where nobody could approve that.
+    """
 
     def __init__(
         self,
@@ -193,11 +213,13 @@ class _Comparison:
         changes: Sequence[ChangeVerdict],
         found: FoundPolicy,
         owners: str,
+        becomes: FoundPolicy,
         contents: Contents,
     ) -> None:
         self._objects, self._ref, self._found, self._contents = objects, ref, found, contents
         approved, self._whole = approved_paths(objects, ref, changes, found, owners)
         self._refused = _refused(ref, changes)
+        self._becomes = becomes
         self._made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
         for each in approved:
             self._made[each.path].append(each)
@@ -219,7 +241,7 @@ class _Comparison:
             part = part or self._moved_part(view)
         if part is not None:
             yield _part(self._ref, part)
-        tables = list(owned_paths(self._found, view.here, view.controls))
+        tables = list(owned_paths(self._found, view.here, view.controls, self._becomes))
         named = {path for each in tables if each.table is not None for path in each.paths}
         for owned in tables:
             if owned.table is None and named.issuperset(owned.paths):
@@ -284,10 +306,8 @@ def _require_readable(found: FoundPolicy, controls: Collection[RepoPath], here: 
         )
 
 
-def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalSources) -> bool:
-    """Return whether anybody can approve, or the server must ask: pre-push cannot know its signers."""
-    if has_signers(objects, tree) or sources.signers:
-        return True
+def _may_own(found: FoundPolicy, sources: ApprovalSources) -> bool:
+    """Return whether the server must ask although nobody can approve: pre-push cannot know its signers."""
     has_tables = found.policy is not None and bool(found.policy.config.owners)
     return sources.is_final and (has_tables or found.fault is None)
 
@@ -333,22 +353,16 @@ def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     )
 
 
-def _is_renamed(contents: Contents, judging: FoundPolicy, before: str, now: str, after: str) -> bool:
-    """Return whether a tree brings another id of the repository than that of a branch that has one.
+def _is_renamed(contents: Contents, named: str | None, before: str, now: str, after: str) -> bool:
+    """Return whether a tree brings another id of the repository than the one that is named, or takes it out.
 
     What began before the branch had one, and has none either, leaves that to the merge.
-
-    Args:
-        judging: the policy of the branch, or that of the default one if it has none.
     """
     first, has, last = (contents.policies.at(contents.policies.key(each)) for each in (before, now, after))
-    known = judging if has.is_absent else has
-    began, named, becomes = (
-        None if each.policy is None else each.policy.config.governance.id for each in (first, known, last)
-    )
-    if last.is_absent and has.is_absent:
+    if named is None or last.fault is not None:
         return False
-    return named is not None and last.fault is None and becomes not in {named, began}
+    kept = set() if has.fault is not None else {has.id}
+    return last.id not in {named, first.id} | kept
 
 
 def _renamed(ref: ProtectedRef) -> Finding:

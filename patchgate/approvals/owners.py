@@ -274,14 +274,14 @@ class _OwnersCheck:
             return f"{name} is for {show_ref(statement.ref)}, and it is not known which branch gets this"
         if statement.ref != ref.ref:
             return f"{name} is for {show_ref(statement.ref)}, not for {show_ref(ref.ref)}"
-        if statement.repository != change.policy.repository:
+        if statement.repository != change.repository_for(ref):
             return f"{name} does not name this repository ([governance] id)"
         state = self.rules_of(ref.commit)
         states = itertools.chain([state], map(self.rules_of, ref.been))
         if all(statement.rules_state != each.digest for each in states):
             where = show_ref(ref.ref)
             if state.is_open or state.newest is None:
-                return f"{name} is for another commit of {where}, which has no signers yet"
+                return f"{name} is for another commit of {where}, which lacks signers or a [governance] id"
             return (
                 f"{name} was given before the rules changed: {state.newest[:SHORT_OID]} changed them last "
                 f"on {where}"
@@ -421,6 +421,7 @@ def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
     if change.source.commit and is_other and lacking.ref.ref.startswith(BRANCHES):
         # Its parent has another policy, of the same push; a merge is seen whole only beside the branch.
         line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"
-    if change.policy.repository is not None:
-        line += f" --repository {in_shell(change.policy.repository, 'ID')}"
+    repository = change.repository_for(lacking.ref)
+    if repository is not None:
+        line += f" --repository {in_shell(repository, 'ID')}"
     return f'{asked}: {line} --reason "..." --sign'

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from patchgate.check.ci_event import CiEvent, EventKind
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
+from patchgate.check.repository_ids import repository_id
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, is_ancestor
@@ -77,22 +78,18 @@ class CiClone:
     def require_same_repository(self, before: str, default: str, commits: Sequence[str]) -> None:
         """Require that proposed rules keep the id of the repository: approvals by them name it.
 
-        That is the id of the branch, or that of the default one if it has no policy.
+        That is the id of the branch, or else that of the default one.
         """
         tip = resolve(self.objects, REMOTE + default)
-        named = self._id_of(tip.oid if tip is not None and self.has_no_policy(before) else before)
+        places = [before, None if tip is None else tip.oid]
+        named = repository_id(self.objects, self.policies, places)
         for each in commits if named is not None else ():
-            if self._id_of(each) != named:
+            if repository_id(self.objects, self.policies, [each]) != named:
                 raise UndecidedError(
                     f"{each[:SHORT_OID]} gives the repository another [governance] id, and more comes with "
                     "it",
                     f"propose {each[:SHORT_OID]} alone, or leave the id as it is",
                 )
-
-    def _id_of(self, commit: str) -> str | None:
-        header = self.objects.header(commit + "^{tree}")
-        found = None if header is None else self.policies.at(self.policies.key(header.oid)).policy
-        return None if found is None else found.config.governance.id
 
     def require_proposal(self, branch: str, tip: str) -> None:
         """Require that a pull request has commits: a base that somebody has moved has them all."""

@@ -281,19 +281,21 @@ def _by_name(policy: Policy, profiles: tuple[Profile, ...]) -> Restricted:
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:
     """Yield the paths of a change that have owners, by the policy before it."""
     paths = {file.path for file in case.change.files} | {*case.copied}
-    yield from owned_paths(rules.before, paths, case.governance.controls)
+    yield from owned_paths(rules.before, paths, case.governance.controls, rules.after)
 
 
 def owned_paths(
-    before: FoundPolicy, paths: Iterable[RepoPath], controls: frozenset[RepoPath]
+    before: FoundPolicy, paths: Iterable[RepoPath], controls: frozenset[RepoPath], after: FoundPolicy
 ) -> Iterator[OwnedPaths]:
     """Yield the paths that have owners, by the policy before a change.
 
     Without a table any signer owns the list of signers; and all control files, where there are tables, or
-    may be, because the policy cannot be read.
+    may be, because the policy cannot be read, and where the change brings the first `[governance] id`:
+    approvals name that from then on.
     """
     has_tables = before.policy is not None and bool(before.policy.config.owners)
-    own = controls if has_tables or before.fault is not None else controls & {ALLOWED_SIGNERS}
+    is_named = before.id is None and after.id is not None
+    own = controls if has_tables or before.fault is not None or is_named else controls & {ALLOWED_SIGNERS}
     if own:
         yield OwnedPaths(paths=tuple(sorted(own)), is_policy=True, has_tables=has_tables)
     if has_tables and before.policy is not None:

@@ -31,7 +31,8 @@ class CheckOptions:
     repository; None: find out. `since` is the commit before a range: its policy judges a root in the range,
     which is not the first. `scoped_commits` are those made under the intents of this worktree. `in_full`
     counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
-    the full name (refs/heads/…) of the branch in which the change lands, where that is known. `branches` are
+    the full name (refs/heads/…) of the branch in which the change lands, where that is known, and `default`
+    what the default branch there has: it names the repository where that branch does not. `branches` are
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
     called after every hundred commits, or files of a patch, with how many are judged, and of how many.
     `environ` is the environment of a commit that is about to be made, which can say that an agent makes it.
@@ -51,6 +52,7 @@ class CheckOptions:
     since: str | None = None
     in_full: bool = False
     target: str | None = None
+    default: str | None = None
     branches: tuple[str, ...] = ()
     counted: Callable[[int, int], None] | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +120,20 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
     if ref is not None and ref.endswith("/HEAD"):
         done = repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128))
         ref = os.fsdecode(done.out.rstrip(b"\n")) or None
-    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(repository, ref))
+    return CheckOptions(
+        found.oid,
+        policy_name=policy_from,
+        target=_branch_of(repository, ref),
+        default=_default_beside(repository, ref),
+    )
+
+
+def _default_beside(repository: Repository, ref: str | None) -> str | None:
+    """Return the commit of the default branch of the remote whose branch a full name means."""
+    remote = None if ref is None else remote_of_ref(repository, ref)
+    with Objects(repository) as objects:
+        found = None if remote is None else resolve(objects, f"refs/remotes/{remote}/HEAD")
+    return None if found is None else found.oid
 
 
 def _branch_of(repository: Repository, ref: str | None) -> str | None:

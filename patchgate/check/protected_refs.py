@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.policy_lookup import CheckOptions
+from patchgate.check.repository_ids import repository_id
 from patchgate.errors import ConfigError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor
@@ -179,6 +180,11 @@ class RefRules:
             return self.asked.policy_from
         places = self._in_order(ref, had, self.default_tip)
         return next((each for each in places if not self.has_no_policy(each)), self.default_tip or had)
+
+    def repository_of(self, ref: str, had: str | None) -> str | None:
+        """Return the id of the repository for a ref that has a commit; None if nothing names one."""
+        places = self._in_order(ref, had, self.default_tip)
+        return repository_id(self.objects, self.policies, [*places[:1], self.asked.policy_from, *places[1:]])
 
     def _in_order(self, ref: str, had: str | None, default: str | None) -> list[str]:
         """List what may judge a ref, the first before the second.

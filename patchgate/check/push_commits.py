@@ -226,6 +226,7 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
                 ref=update.ref,
                 commit=had,
                 policy=terms.owners_place(update.ref, had),
+                repository=terms.repository_of(update.ref, had),
                 tip=tip,
                 base=base,
                 is_new=old is None,

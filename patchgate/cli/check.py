@@ -391,13 +391,13 @@ def _with_approvals(
     if report.verdict == "accepted" and not is_owned:
         return report
     from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
+    from patchgate.approvals.owned_refs import landing_place
     from patchgate.check.hook_decision import ApprovalSources, with_approvals
-    from patchgate.report.verdict import ProtectedRef
 
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
     place = PUSH if is_ci or _is_in_ci() else LOCAL
     if is_final:
-        here = report.lands_on or (ProtectedRef(asked.target, asked.branch),)
+        here = report.lands_on or (landing_place(repository, asked),)
         report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))
     sources = ApprovalSources(local=place == LOCAL, signers=signers, is_final=is_final)
     report = with_approvals(repository, report, sources)

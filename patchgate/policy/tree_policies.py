@@ -83,6 +83,11 @@ class FoundPolicy:
         """Whether the tree has no policy, valid or not."""
         return self.policy is None and self.fault is None
 
+    @property
+    def id(self) -> str | None:
+        """The `[governance] id`, where the policy can be read and has one."""
+        return None if self.policy is None else self.policy.config.governance.id
+
 
 class TreePolicies:
     """The policies of the trees of one repository; each config is compiled once."""

@@ -212,7 +212,8 @@ class ProtectedRef:
     `other_bases` are further commits where the two histories part, after merges that cross. `is_new` is
     whether the ref is made, `is_forced` whether it loses commits. `been` are commits that it may have had
     after `commit`. `has_landed` is whether a new tag is one of what `commit` has, `is_past` whether the ref
-    has become it already, so that approvals are asked for afterwards.
+    has become it already, so that approvals are asked for afterwards. `repository` is the `[governance] id`
+    that approvals for it must name; None: that of the policy that judges.
     """
 
     ref: str | None
@@ -226,6 +227,7 @@ class ProtectedRef:
     been: tuple[str, ...] = ()
     has_landed: bool = False
     is_past: bool = False
+    repository: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,10 @@ class ChangeVerdict:
     owned: tuple[OwnedPaths, ...] = ()
     lands_on: tuple[ProtectedRef, ...] = ()
     profile_reason: str = ""
+
+    def repository_for(self, ref: ProtectedRef) -> str | None:
+        """Return the `[governance] id` that an approval for a ref must name; None if nothing has one."""
+        return ref.repository if ref.repository is not None else self.policy.repository
 
     @property
     def verdict(self) -> Verdict:

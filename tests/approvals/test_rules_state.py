@@ -122,3 +122,80 @@ def test_the_first_signers_of_one_repository_are_not_those_of_another(tmp_path: 
     other.dev.git("fetch", "-q", str(team.dev.path), f"{REF}:{REF}")
     assert "is for another commit of refs/heads/main" in refused(other, f"{same}:refs/heads/main")
     assert team.push(f"{change}:refs/heads/main").code == 0
+
+
+NAMELESS = "[policy]\n"
+NAMED = f'{NAMELESS}[governance]\nid = "repository-1"\n'
+OTHER = NAMED.replace("repository-1", "repository-2")
+
+
+@needs_ssh_keygen
+@pytest.mark.parametrize("had", [None, NAMELESS])
+@pytest.mark.parametrize("named_by", ["branch", "server"])
+def test_where_anybody_can_sign_the_first_id_is_approved(
+    tmp_path: Path, had: str | None, named_by: str
+) -> None:
+    """Approvals name it from then on: with that of another repository, those that were given there count."""
+    signers = {"signers": ()} if named_by == "server" else {"server_signers": ()}
+    team = Team.make(tmp_path, "", **{"signers": ("alice",), "server_signers": ("alice",)} | signers)
+    if had is not None:
+        on_server(team, "main", commit_of(team.dev, team.head(), {"patchgate.toml": had}))
+    change = commit_of(team.dev, team.head(), {"patchgate.toml": OTHER})
+    assert "patchgate.toml needs 1 signed approval" in refused(team, f"{change}:refs/heads/main")
+    assert team.approve("alice", change, "--policy-from", "origin/main").code == 0
+    # It is for the branch as it is, which in another repository has other commits.
+    on_server(team, "main", commit_of(team.dev, team.head(), {"b": "1\n"}))
+    again = commit_of(team.dev, team.head(), {"patchgate.toml": OTHER})
+    assert "is for another commit of refs/heads/main" in refused(team, f"{again}:refs/heads/main")
+    assert team.approve("alice", again, "--policy-from", "origin/main").code == 0
+    assert team.push(f"{again}:refs/heads/main").code == 0
+
+
+@needs_ssh_keygen
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_protected_branch_without_an_id_has_that_of_the_default_branch(
+    tmp_path: Path, *, is_listed: bool
+) -> None:
+    """A fork may name itself on it, and what is approved there would count here."""
+    listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    own = NAMELESS + (listed if is_listed else "")
+    team = Team.make(tmp_path, own)
+    on_server(team, "release/1", team.head())
+    on_server(team, "main", commit_of(team.dev, team.head(), {"patchgate.toml": NAMED + listed}))
+    other = commit_of(team.dev, team.head("release/1"), {"patchgate.toml": OTHER})
+    same = commit_of(team.dev, team.head("release/1"), {"patchgate.toml": NAMED + listed})
+    place = ("--for", "refs/heads/release/1", "--policy-from", "origin/release/1")
+    for change in (other, same):
+        answer = team.approve("alice", change, *place)
+        assert (answer.code, "for: repository-1, refs/heads/release/1" in answer.err) == (0, True), answer.err
+    for change, errors in ((other, ["owner-approval-missing"]), (same, [])):
+        for revision in (change, f"origin/release/1..{change}"):
+            judged = team.dev.check(revision, "--policy-from", "refs/remotes/origin/release/1")
+            assert judged.errors == (errors if ".." in revision else [])
+    azure = {"TF_BUILD": "True", "BUILD_REASON": "PullRequest", "BUILD_SOURCEBRANCH": "refs/pull/1/merge"}
+    azure |= {"SYSTEM_PULLREQUEST_TARGETBRANCH": "release/1"}
+    for change, errors in ((other, ["owner-approval-missing"]), (same, [])):
+        team.dev.git("checkout", "-q", "--detach", change)
+        judged = team.dev.check("--ci", cwd=team.dev.path, BUILD_SOURCEVERSION=change, **azure)
+        assert judged.errors == errors
+    assert "would get another [governance] id" in refused(team, f"{other}:refs/heads/release/1")
+    assert team.push(f"{same}:refs/heads/release/1").code == 0
+
+
+@needs_ssh_keygen
+@pytest.mark.parametrize("branch", ["main", "release/1"])
+def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(tmp_path: Path, branch: str) -> None:
+    """The repair itself says nothing of the repository: a fork has the same broken policy."""
+    listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    team = Team.make(tmp_path, NAMED + listed)
+    broken = commit_of(team.dev, team.head(), {"patchgate.toml": "[policy\n"})
+    on_server(team, branch, commit_of(team.dev, broken, {"patchgate.toml": "[[policy\n"}))
+    place = ("--for", f"refs/heads/{branch}", "--policy-from", f"origin/{branch}")
+    other, same = (
+        commit_of(team.dev, team.head(branch), {"patchgate.toml": text + listed}) for text in (OTHER, NAMED)
+    )
+    answer = team.approve("alice", other, *place)
+    assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
+    assert "would get another [governance] id" in refused(team, f"{other}:refs/heads/{branch}")
+    assert team.approve("alice", same, *place).code == 0
+    assert team.push(f"{same}:refs/heads/{branch}").code == 0
