@@ -328,24 +328,9 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
     Raises:
         UndecidedError: git failed, an object is missing, or the history is cut off.
     """
-    found = [] if commit is None else _rules_commits(objects, commit)
-    header = None if commit is None else objects.header(commit + "^{tree}")
-    is_open = header is not None and not (has_signers(objects, header.oid) and _has_id(objects, header.oid))
-    counting = [commit] if commit is not None and is_open else sorted(found)
-    text = "".join(f"{oid}\n" for oid in counting)
-    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
-
-
-def _has_id(objects: Objects, tree: str) -> bool:
-    policies = TreePolicies(objects)
-    return policies.at(policies.key(tree)).id is not None
-
-
-def _rules_commits(objects: Objects, commit: str) -> list[str]:
-    """List them, the newest first."""
-    repository = objects.repository
-    if repository.shallow:
+    if commit is None:
+        return _state([], [])
+    if objects.repository.shallow:
         raise UndecidedError(
             "this clone is shallow, so it is not known which commits have changed the rules",
             "git fetch --unshallow",
@@ -353,9 +338,23 @@ def _rules_commits(objects: Objects, commit: str) -> list[str]:
     header = objects.header(commit + "^{tree}")
     if header is None:
         raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
-    policies = TreePolicies(objects)
+    policy = policy_at(objects, TreePolicies(objects), commit)
+    found = _rules_commits(objects, commit, policy)
+    is_open = policy.id is None or not has_signers(objects, header.oid)
+    return _state(found, [commit] if is_open else sorted(found), is_open=is_open)
+
+
+def _state(found: Sequence[str], counting: Sequence[str], *, is_open: bool = False) -> RulesState:
+    text = "".join(f"{oid}\n" for oid in counting)
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
+
+
+def _rules_commits(objects: Objects, commit: str, policy: FoundPolicy) -> list[str]:
+    """List them, the newest first."""
+    repository = objects.repository
     paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
-    if policies.at(policies.key(header.oid)).from_pyproject:
+    if policy.from_pyproject:
         paths.append(PYPROJECT_FILE.raw)
     found = commits_at(repository, commit, paths, but=[_BASELINES])
     known = set(found)

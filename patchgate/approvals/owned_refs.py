@@ -150,7 +150,7 @@ def _uncovered(
         if not findings:
             break
     yield from findings
-    if ref.commit is not None and _is_renamed(contents, ref.repository, before, now, after):
+    if ref.commit is not None and _is_renamed(objects, ref, contents, now, after):
         yield _renamed(ref)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
@@ -353,16 +353,24 @@ def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     )
 
 
-def _is_renamed(contents: Contents, named: str | None, before: str, now: str, after: str) -> bool:
-    """Return whether a tree brings another id of the repository than the one that is named, or takes it out.
+def _is_renamed(objects: Objects, ref: ProtectedRef, contents: Contents, now: str, after: str) -> bool:
+    """Return whether a ref would get another id of the repository than the one that is named, or lose it.
 
-    What began before the branch had one, and has none either, leaves that to the merge.
+    What has the id with which it began, before the branch had another one, leaves that to the merge.
     """
-    first, has, last = (contents.policies.at(contents.policies.key(each)) for each in (before, now, after))
-    if named is None or last.fault is not None:
+
+    def policy_of(tree: str) -> FoundPolicy:
+        return contents.policies.at(contents.policies.key(tree))
+
+    last = policy_of(after)
+    if ref.repository is None or last.fault is not None or last.id == ref.repository:
         return False
-    kept = set() if has.fault is not None else {has.id}
-    return last.id not in {named, first.id} | kept
+    if ref.is_new:
+        return last.id is not None
+    has = policy_of(now)
+    begins = [tree_of(objects, each) for each in (ref.base, *ref.other_bases) if each is not None]
+    is_kept = has.fault is None and last.id == has.id
+    return not is_kept and any(last.id != policy_of(each).id for each in begins or [objects.empty_tree])
 
 
 def _renamed(ref: ProtectedRef) -> Finding:

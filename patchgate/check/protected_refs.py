@@ -100,6 +100,7 @@ class RefRules:
         listed = self.governing.policy.config.push.protected_refs if destination.judges_all else None
         for alias, target in missing_targets(repository, listed or (), destination.symbolic).items():
             self._aliases.setdefault(target, []).append(alias)
+        self._repositories: dict[tuple[str | None, ...], str | None] = {}
         self._ancestry: dict[tuple[str, str], bool] = {}
         self.first_parents = FirstParentLines(repository, commits.values(), self.default_tip)
 
@@ -183,8 +184,11 @@ class RefRules:
 
     def repository_of(self, ref: str, had: str | None) -> str | None:
         """Return the id of the repository for a ref that has a commit; None if nothing names one."""
-        places = self._in_order(ref, had, self.default_tip)
-        return repository_id(self.objects, self.policies, [*places[:1], self.asked.policy_from, *places[1:]])
+        own, *others = *self._in_order(ref, had, self.default_tip), None
+        places = (own, self.asked.policy_from, *others)
+        if places not in self._repositories:
+            self._repositories[places] = repository_id(self.objects, self.policies, places)
+        return self._repositories[places]
 
     def _in_order(self, ref: str, had: str | None, default: str | None) -> list[str]:
         """List what may judge a ref, the first before the second.

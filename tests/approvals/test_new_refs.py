@@ -191,6 +191,24 @@ def test_what_began_before_the_branch_had_an_id_is_checked_in_ci(tmp_path: Path)
     assert team.dev.check(*asked, CI="true").verdict == "accepted"
 
 
+def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path) -> None:
+    """Git merges what two histories share first: an id from before the last change of it may win then."""
+    named = "[policy]\n" + LISTED + f'[governance]\nid = "{ID}"\n'
+    old = named.replace(ID, "repository-0")
+    team = Team.make(tmp_path, old)
+    began = team.head()
+    renamed, other = (
+        commit_of(team.dev, began, files) for files in ({"patchgate.toml": named}, {"b": "1\n"})
+    )
+    on_server(team, "main", commit_of(team.dev, renamed, {"b": "1\n"}, renamed, other))
+    head = commit_of(team.dev, other, {"c": "1\n"}, other, renamed)
+    team.dev.git("checkout", "-q", "--detach", head)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    assert "owner-approval-missing" in team.dev.check(*asked, CI="true").errors
+    refused(team, f"{began}:{BRANCH}")
+    assert team.push(f"{team.head()}:{BRANCH}").code == 0
+
+
 def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:
     team = Team.make(tmp_path, "[policy]\n" + LISTED, signers=())
     fork = team.head()
