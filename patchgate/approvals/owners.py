@@ -140,7 +140,9 @@ class _CodeOwnersReader:
 
 def describe_owners(owned: OwnedPaths) -> str:
     """Name the owners of some paths, for messages."""
-    return first_of(owned.signers, _MOST_NAMED, printable) or f"the signers in {ALLOWED_SIGNERS.quoted}"
+    if owned.signers:
+        return first_of(owned.signers, _MOST_NAMED, printable)
+    return f"the signers in {ALLOWED_SIGNERS.quoted}" + (" or of the server" if owned.is_policy else "")
 
 
 @dataclass(frozen=True, slots=True)

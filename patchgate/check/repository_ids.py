@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import commits_at
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies
+from patchgate.report.wording import SHORT_OID
 
-# Commits whose policy is read where the newest one cannot be.
+# Different policies that are read where the newest one cannot be.
 _MOST_READ = 100
 
 
@@ -22,7 +24,7 @@ def repository_id(objects: Objects, policies: TreePolicies, places: Iterable[str
     A policy that cannot be read names what the newest one before it does that can be.
 
     Raises:
-        UndecidedError: git failed, or an object is missing.
+        UndecidedError: git failed, an object is missing, or too many policies cannot be read.
     """
     for place in dict.fromkeys(places):
         found = policy_at(objects, policies, place)
@@ -40,6 +42,21 @@ def policy_at(objects: Objects, policies: TreePolicies, place: str | None) -> Fo
 
 
 def _readable(objects: Objects, policies: TreePolicies, place: str) -> FoundPolicy:
-    earlier = commits_at(objects.repository, place, [CONFIG_FILE.raw, PYPROJECT_FILE.raw])
-    found = (policy_at(objects, policies, each) for each in earlier[:_MOST_READ])
-    return next((each for each in found if each.policy is not None), FoundPolicy())
+    """Return the newest policy that a commit had and that can be read; absent if there is none."""
+    seen = set[Key]()
+    for commit in commits_at(objects.repository, place, [CONFIG_FILE.raw, PYPROJECT_FILE.raw]):
+        header = objects.header(commit + "^{tree}")
+        key = policies.key(header.oid) if header is not None else (None, None)
+        if key in seen:
+            continue
+        if len(seen) == _MOST_READ:
+            raise UndecidedError(
+                f"the last {_MOST_READ} policies of {place[:SHORT_OID]} cannot be read, so it is not known "
+                "which repository this is",
+                "let an administrator push a policy that can be read",
+            )
+        seen.add(key)
+        found = policies.at(key)
+        if found.policy is not None:
+            return found
+    return FoundPolicy()

@@ -8,6 +8,7 @@ import pytest
 
 from patchgate.approvals import binding
 from patchgate.approvals.binding import rules_state
+from patchgate.check import repository_ids
 from patchgate.git.objects import Objects
 from tests.approvals.owners_world import OWNED, Team, key_of
 from tests.approvals.test_owner_attacks import commit_of, on_server, refused
@@ -184,8 +185,12 @@ def test_a_protected_branch_without_an_id_has_that_of_the_default_branch(
 
 @needs_ssh_keygen
 @pytest.mark.parametrize("branch", ["main", "release/1"])
-def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(tmp_path: Path, branch: str) -> None:
+@pytest.mark.parametrize("most", [100, 2])
+def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str, most: int
+) -> None:
     """The repair itself says nothing of the repository: a fork has the same broken policy."""
+    monkeypatch.setattr(repository_ids, "_MOST_READ", most)
     listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
     team = Team.make(tmp_path, NAMED + listed)
     broken = commit_of(team.dev, team.head(), {"patchgate.toml": "[policy\n"})
@@ -195,6 +200,11 @@ def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(tmp_path: P
         commit_of(team.dev, team.head(branch), {"patchgate.toml": text + listed}) for text in (OTHER, NAMED)
     )
     answer = team.approve("alice", other, *place)
+    if most == 2:
+        assert answer.code == (3 if branch == "main" else 2)
+        answer = team.push(f"{same}:refs/heads/{branch}")
+        assert (answer.code, "which repository this is" in answer.err) == (3, True), answer.err
+        return
     assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
     assert "would get another [governance] id" in refused(team, f"{other}:refs/heads/{branch}")
     assert team.approve("alice", same, *place).code == 0
