@@ -369,8 +369,9 @@ def _is_renamed(objects: Objects, ref: ProtectedRef, contents: Contents, now: st
         return last.id is not None
     has = policy_of(now)
     begins = [tree_of(objects, each) for each in (ref.base, *ref.other_bases) if each is not None]
+    began = map(policy_of, begins or [objects.empty_tree])
     is_kept = has.fault is None and last.id == has.id
-    return not is_kept and any(last.id != policy_of(each).id for each in begins or [objects.empty_tree])
+    return not is_kept and any(each.fault is not None or last.id != each.id for each in began)
 
 
 def _renamed(ref: ProtectedRef) -> Finding:

@@ -207,5 +207,8 @@ def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(
         return
     assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
     assert "would get another [governance] id" in refused(team, f"{other}:refs/heads/{branch}")
-    assert team.approve("alice", same, *place).code == 0
+    without = commit_of(team.dev, team.head(branch), {"patchgate.toml": NAMELESS + listed})
+    for change in (without, same):
+        assert team.approve("alice", change, *place).code == 0
+    assert "would get another [governance] id" in refused(team, f"{without}:refs/heads/{branch}")
     assert team.push(f"{same}:refs/heads/{branch}").code == 0
