@@ -28,7 +28,7 @@ from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.revisions import Revision, resolve
 from patchgate.git.trees import entries_at
-from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.report.wording import SHORT_OID
@@ -129,9 +129,9 @@ def bind(
             if is_policy:
                 state = rules_state(objects, tip)
                 rules = state.digest
-                if state.is_open:
+                if state.lacks is not None:
                     warnings += (
-                        f"{show_ref(branch)} lacks signers or a [governance] id: it counts until that moves",
+                        f"{show_ref(branch)} lacks {state.lacks}, so this counts only until it moves",
                     )
     return Binding(named, branch, rules, expires, warnings)
 
@@ -310,14 +310,14 @@ def _remote_named(repository: Repository, name: str) -> str | None:
 class RulesState:
     """Which commits of a branch have changed control files, their digest, and the newest (None: none has).
 
-    `is_open`: it has no signers, or no `[governance] id`. Then whoever may push can give it the rules and the
-    history of another repository, so the digest is that of its newest commit.
+    `lacks` is what it has not yet: signers, or a `[governance] id`. Then it may get the rules and the history
+    of another repository from anybody who may push, so the digest is that of its newest commit.
     """
 
     digest: str
     newest: str | None
     commits: frozenset[str] = frozenset()
-    is_open: bool = False
+    lacks: str | None = None
 
 
 def rules_state(objects: Objects, commit: str | None) -> RulesState:
@@ -340,14 +340,15 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
         raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
     policy = policy_at(objects, TreePolicies(objects), commit)
     found = _rules_commits(objects, commit, policy)
-    is_open = policy.id is None or not has_signers(objects, header.oid)
-    return _state(found, [commit] if is_open else sorted(found), is_open=is_open)
+    unnamed = None if policy.id is not None else "a [governance] id (init writes one)"
+    lacks = unnamed if has_signers(objects, header.oid) else ALLOWED_SIGNERS.quoted
+    return _state(found, sorted(found) if lacks is None else [commit], lacks)
 
 
-def _state(found: Sequence[str], counting: Sequence[str], *, is_open: bool = False) -> RulesState:
+def _state(found: Sequence[str], counting: Sequence[str], lacks: str | None = None) -> RulesState:
     text = "".join(f"{oid}\n" for oid in counting)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), is_open)
+    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found), lacks)
 
 
 def _rules_commits(objects: Objects, commit: str, policy: FoundPolicy) -> list[str]:

@@ -282,8 +282,8 @@ class _OwnersCheck:
         states = itertools.chain([state], map(self.rules_of, ref.been))
         if all(statement.rules_state != each.digest for each in states):
             where = show_ref(ref.ref)
-            if state.is_open or state.newest is None:
-                return f"{name} is for another commit of {where}, which lacks signers or a [governance] id"
+            if state.lacks is not None or state.newest is None:
+                return f"{name} is for another commit of {where}, which lacks {state.lacks or 'any commit'}"
             return (
                 f"{name} was given before the rules changed: {state.newest[:SHORT_OID]} changed them last "
                 f"on {where}"
