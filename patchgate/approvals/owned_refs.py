@@ -18,7 +18,7 @@ from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
-from patchgate.check.repository_ids import repository_id
+from patchgate.check.repository_ids import repository_of
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source, pair_renames
@@ -91,9 +91,7 @@ def landing_place(repository: Repository, asked: CheckOptions) -> ProtectedRef:
         UndecidedError: git could not answer.
     """
     with Objects(repository) as objects:
-        named = repository_id(
-            objects, TreePolicies(objects), [asked.branch, asked.policy_from, asked.default]
-        )
+        named = repository_of(objects, TreePolicies(objects), asked)
     return ProtectedRef(asked.target, asked.branch, repository=named)
 
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
+from patchgate.check.repository_ids import repository_of
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, solver
 from patchgate.git.diff import Detail
@@ -76,7 +77,7 @@ def add_coming_merge(
         sides = (base, tip)
         _require_plain_bases(objects, sides, attributes_from)
         joined = _joined_by_host(objects, sides, attributes_from, merges)
-
+        _require_same_repository(objects, asked, rules.base, sides, [merged.tree, joined.tree])
         reading = LoadedChange(
             change=change,
             source=Source("range", ref=revision, base_commit=base, parents=sides),
@@ -199,6 +200,36 @@ def _require_plain_bases(objects: Objects, sides: tuple[str, str], attributes_fr
                 "them",
                 f"merge or rebase onto {base}",
             )
+
+
+def _require_same_repository(
+    objects: Objects,
+    asked: CheckOptions,
+    had: FoundPolicy,
+    sides: tuple[str, str],
+    trees: Sequence[str],
+) -> None:
+    """Require that a merge keeps the id of the repository, which nobody may change, approved or not.
+
+    Args:
+        had: the policy of the branch.
+        trees: what git makes of both sides, and what a host may. With a conflict in it, a policy cannot be
+            read.
+
+    Raises:
+        UndecidedError: the branch would get another id, or lose it.
+    """
+    policies = TreePolicies(objects)
+    named = repository_of(objects, policies, asked)
+    becomes = [policies.at(policies.key(tree)) for tree in trees]
+    kept = {named} if had.fault is not None else {named, had.id}
+    if named is not None and any(each.fault is None and each.id not in kept for each in becomes):
+        base, tip = (side[:SHORT_OID] for side in sides)
+        raise UndecidedError(
+            f"the merge of {tip} into {base} would have another [governance] id, or none: approvals that are "
+            "for another repository would count there",
+            f"merge or rebase onto {base}, and keep the id that it has",
+        )
 
 
 def _rules(

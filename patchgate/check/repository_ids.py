@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import commits_at
@@ -33,6 +34,15 @@ def repository_id(objects: Objects, policies: TreePolicies, places: Iterable[str
         if found.id is not None:
             return found.id
     return None
+
+
+def repository_of(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> str | None:
+    """Return the id of the repository for the branch that gets a change; None if nothing names one.
+
+    Raises:
+        UndecidedError: as above.
+    """
+    return repository_id(objects, policies, [asked.branch, asked.policy_from, asked.default])
 
 
 def policy_at(objects: Objects, policies: TreePolicies, place: str | None) -> FoundPolicy:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, ID, Team, key_of
-from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, land, on_server, refused
+from tests.approvals.test_owner_attacks import DENIED, INFRA, clean_merge, commit_of, land, on_server, refused
 from tests.signing import SIGNERS, needs_ssh_keygen
 from tests.world import Repo
 
@@ -204,9 +204,29 @@ def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path) -> None:
     head = commit_of(team.dev, other, {"c": "1\n"}, other, renamed)
     team.dev.git("checkout", "-q", "--detach", head)
     asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
-    assert "owner-approval-missing" in team.dev.check(*asked, CI="true").errors
+    answer = team.dev.check(*asked, CI="true")
+    assert (answer.code, "another [governance] id" in answer.out) == (3, True), answer.err
     refused(team, f"{began}:{BRANCH}")
     assert team.push(f"{team.head()}:{BRANCH}").code == 0
+
+
+def test_a_merge_of_two_texts_brings_no_other_id(tmp_path: Path) -> None:
+    """Git joins lines: what main has written since may stand in a text that nobody reads."""
+    named = f'[policy]\n# a\n# b\n[governance]\nid = "{ID}"\n# c\n# d\n'
+    old = named.replace(ID, "repository-0")
+    team = Team.make(tmp_path, old)
+    began = team.head()
+    on_server(team, "main", commit_of(team.dev, began, {"patchgate.toml": named}))
+    hidden = old.replace(
+        "# a\n", '# a\n[governance]\nid = "repository-0"\n[environment]\npython_path = """\n'
+    )
+    head = commit_of(team.dev, began, {"patchgate.toml": hidden.replace("# c\n", '# c\n"""\n')})
+    merge = clean_merge(team.dev, team.head(), head)
+    team.dev.git("checkout", "-q", "--detach", head)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    answer = team.dev.check(*asked, CI="true")
+    assert (answer.code, "another [governance] id" in answer.out) == (3, True), answer.err
+    refused(team, f"{merge}:refs/heads/main")
 
 
 def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:
