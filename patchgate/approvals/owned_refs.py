@@ -129,7 +129,8 @@ def _uncovered(
 ) -> Iterator[Finding]:
     before = tree_of(objects, ref.base) if ref.base is not None else objects.empty_tree
     after = tree_of(objects, ref.tip or "")
-    if before == after and not (ref.is_forced or ref.is_new):
+    is_there = all(tree_of(objects, each) == after for each in ref.other_bases)
+    if before == after and is_there and not (ref.is_forced or ref.is_new):
         return
     if ref.has_landed:
         # Nothing is ever pushed to a tag.

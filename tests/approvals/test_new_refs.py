@@ -191,7 +191,8 @@ def test_what_began_before_the_branch_had_an_id_is_checked_in_ci(tmp_path: Path)
     assert team.dev.check(*asked, CI="true").verdict == "accepted"
 
 
-def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", ["1\n", None])
+def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path, made: str | None) -> None:
     """Git merges what two histories share first: an id from before the last change of it may win then."""
     named = "[policy]\n" + LISTED + f'[governance]\nid = "{ID}"\n'
     old = named.replace(ID, "repository-0")
@@ -201,7 +202,7 @@ def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path) -> None:
         commit_of(team.dev, began, files) for files in ({"patchgate.toml": named}, {"b": "1\n"})
     )
     on_server(team, "main", commit_of(team.dev, renamed, {"b": "1\n"}, renamed, other))
-    head = commit_of(team.dev, other, {"c": "1\n"}, other, renamed)
+    head = commit_of(team.dev, other, {} if made is None else {"c": made}, other, renamed)
     team.dev.git("checkout", "-q", "--detach", head)
     asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
     answer = team.dev.check(*asked, CI="true")
