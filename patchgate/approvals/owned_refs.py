@@ -18,7 +18,7 @@ from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
-from patchgate.check.repository_ids import repository_of
+from patchgate.check.repository_ids import repository_id, repository_of
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source, pair_renames
@@ -362,10 +362,12 @@ def _is_renamed(objects: Objects, ref: ProtectedRef, contents: Contents, now: st
         return contents.policies.at(contents.policies.key(tree))
 
     last = policy_of(after)
-    if ref.repository is None or last.fault is not None or last.id == ref.repository:
+    if ref.repository is None or last.id == ref.repository:
         return False
     if ref.is_new:
-        return last.id is not None
+        return repository_id(objects, contents.policies, [ref.tip]) not in {None, ref.repository}
+    if last.fault is not None:
+        return False
     has = policy_of(now)
     begins = [tree_of(objects, each) for each in (ref.base, *ref.other_bases) if each is not None]
     began = map(policy_of, begins or [objects.empty_tree])

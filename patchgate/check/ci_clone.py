@@ -83,8 +83,9 @@ class CiClone:
         tip = resolve(self.objects, REMOTE + default)
         places = [before, None if tip is None else tip.oid]
         named = repository_id(self.objects, self.policies, places)
+        kept = {named, repository_id(self.objects, self.policies, [before])}
         for each in commits if named is not None else ():
-            if repository_id(self.objects, self.policies, [each]) != named:
+            if repository_id(self.objects, self.policies, [each]) not in kept:
                 raise UndecidedError(
                     f"{each[:SHORT_OID]} gives the repository another [governance] id, and more comes with "
                     "it",

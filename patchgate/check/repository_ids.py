@@ -16,23 +16,22 @@ from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies
 from patchgate.report.wording import SHORT_OID
 
 # Different policies that are read where the newest one cannot be.
-_MOST_READ = 100
+_MOST_READ = 1000
 
 
 def repository_id(objects: Objects, policies: TreePolicies, places: Iterable[str | None]) -> str | None:
     """Return the first id that the policy at any of some commits names; None if none does.
 
-    A policy that cannot be read names what the newest one before it does that can be.
+    A policy that cannot be read names what all do that can be, and are in its history.
 
     Raises:
-        UndecidedError: git failed, an object is missing, or too many policies cannot be read.
+        UndecidedError: git failed, an object is missing, these name several, or they are too many.
     """
     for place in dict.fromkeys(places):
         found = policy_at(objects, policies, place)
-        if found.fault is not None and place is not None:
-            found = _readable(objects, policies, place)
-        if found.id is not None:
-            return found.id
+        named = found.id if found.fault is None or place is None else _readable_id(objects, policies, place)
+        if named is not None:
+            return named
     return None
 
 
@@ -51,22 +50,18 @@ def policy_at(objects: Objects, policies: TreePolicies, place: str | None) -> Fo
     return FoundPolicy() if header is None else policies.at(policies.key(header.oid))
 
 
-def _readable(objects: Objects, policies: TreePolicies, place: str) -> FoundPolicy:
-    """Return the newest policy that a commit had and that can be read; absent if there is none."""
-    seen = set[Key]()
+def _readable_id(objects: Objects, policies: TreePolicies, place: str) -> str | None:
+    """Return the one id that the policies before a commit name, those inside a push too."""
+    keys = dict[Key, None]()
     for commit in commits_at(objects.repository, place, [CONFIG_FILE.raw, PYPROJECT_FILE.raw]):
         header = objects.header(commit + "^{tree}")
-        key = policies.key(header.oid) if header is not None else (None, None)
-        if key in seen:
-            continue
-        if len(seen) == _MOST_READ:
-            raise UndecidedError(
-                f"the last {_MOST_READ} policies of {place[:SHORT_OID]} cannot be read, so it is not known "
-                "which repository this is",
-                "let an administrator push a policy that can be read",
-            )
-        seen.add(key)
-        found = policies.at(key)
-        if found.policy is not None:
-            return found
-    return FoundPolicy()
+        if header is not None:
+            keys[policies.key(header.oid)] = None
+    named = {policies.at(key).id for key in list(keys)[:_MOST_READ]} - {None}
+    if len(named) > 1 or len(keys) > _MOST_READ:
+        raise UndecidedError(
+            f"the policy of {place[:SHORT_OID]} cannot be read, and those before it name several "
+            "repositories, or are too many to read",
+            "let an administrator push a policy that can be read",
+        )
+    return next(iter(named), None)

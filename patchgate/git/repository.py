@@ -56,9 +56,9 @@ class Repository:
     about what is written in an old form. `namespace` is the one that a push goes into (gitnamespaces); no
     child gets it. `expression_time` is the processor time that the regular expressions of its policies have.
     `policy_files` says of each file that was read, by its name and object id, whether it says anything about
-    the rules; `contract_facts` has what contracts say, by their ids, and `histories` what some known commits
-    reach, by what git was asked. `trusts_caches` is false where others may have written to the git directory,
-    as in a clone that a CI machine keeps.
+    the rules, and `policy_keys` which files of a tree do. `contract_facts` has what contracts say, by their
+    ids, and `histories` what some known commits reach, by what git was asked. `trusts_caches` is false where
+    others may have written to the git directory, as in a clone that a CI machine keeps.
     """
 
     git_dir: str
@@ -75,6 +75,9 @@ class Repository:
     config_notes: list[str] = field(default_factory=list, compare=False, repr=False)
     expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
     policy_files: dict[tuple[bytes, str], bool] = field(default_factory=dict, compare=False, repr=False)
+    policy_keys: dict[str, tuple[str | None, str | None]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     histories: dict[bytes, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
     contract_facts: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     trusts_caches: bool = True

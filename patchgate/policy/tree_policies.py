@@ -103,12 +103,14 @@ class TreePolicies:
         self._limit = repository.expression_time
         self._found: dict[Key, FoundPolicy] = {}
         # Shared by all of a command: a push reads the same large file for each question otherwise.
-        self._speaks = repository.policy_files
+        self._speaks, self._keys = repository.policy_files, repository.policy_keys
 
     def key(self, tree: str) -> Key:
         """Return the key of the policy of a tree; equal keys have equal policies."""
-        entries = self._objects.tree(tree)
-        return self.key_of(entries.get(CONFIG_FILE.raw), entries.get(PYPROJECT_FILE.raw))
+        if tree not in self._keys:
+            entries = self._objects.tree(tree)
+            self._keys[tree] = self.key_of(entries.get(CONFIG_FILE.raw), entries.get(PYPROJECT_FILE.raw))
+        return self._keys[tree]
 
     def key_of(self, config: Entry | None, project: Entry | None) -> Key:
         """Return the key for two entries of a root folder; a pyproject.toml without a policy is ignored."""
