@@ -366,7 +366,7 @@ def _is_renamed(objects: Objects, ref: ProtectedRef, contents: Contents, now: st
         return False
     if ref.is_new:
         return repository_id(objects, contents.policies, [ref.tip]) not in {None, ref.repository}
-    if last.fault is not None:
+    if last.fault is not None and last.id is None:
         return False
     has = policy_of(now)
     begins = [tree_of(objects, each) for each in (ref.base, *ref.other_bases) if each is not None]

@@ -22,14 +22,16 @@ _MOST_READ = 1000
 def repository_id(objects: Objects, policies: TreePolicies, places: Iterable[str | None]) -> str | None:
     """Return the first id that the policy at any of some commits names; None if none does.
 
-    A policy that cannot be read names what all do that can be, and are in its history.
+    A policy that is not even TOML names what all do that are, and are in its history.
 
     Raises:
         UndecidedError: git failed, an object is missing, these name several, or they are too many.
     """
     for place in dict.fromkeys(places):
         found = policy_at(objects, policies, place)
-        named = found.id if found.fault is None or place is None else _readable_id(objects, policies, place)
+        if found.id is not None:
+            return found.id
+        named = None if found.fault is None or place is None else _readable_id(objects, policies, place)
         if named is not None:
             return named
     return None

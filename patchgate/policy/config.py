@@ -19,7 +19,7 @@ from patchgate.git.quoting import printable
 from patchgate.policy.config_models import ConfigDocument
 from patchgate.policy.settings import Config
 from patchgate.policy.settings_loader import settings_from
-from patchgate.policy.validators import TextError
+from patchgate.policy.validators import TextError, check_repository_id
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -74,6 +74,24 @@ def parse_pyproject(raw: bytes, file: str) -> Config | None:
     if not isinstance(tool, dict) or "patchgate" not in tool:
         return None
     return _config(tool["patchgate"], raw, file, ("tool", "patchgate"))
+
+
+def id_of_unusable(raw: bytes, file: str) -> str | None:
+    """Return the `[governance] id` of a config that cannot be used; None if it names none, or is no TOML.
+
+    Another version of patchgate may have written it.
+    """
+    is_project = file == "pyproject.toml"
+    try:
+        table: object = _read(raw, file, MAX_PYPROJECT_BYTES if is_project else MAX_BYTES)
+    except ConfigError:
+        return None
+    for key in (*(("tool", "patchgate") if is_project else ()), "governance", "id"):
+        table = table.get(key) if isinstance(table, dict) else None
+    try:
+        return check_repository_id(table) if isinstance(table, str) else None
+    except TextError:
+        return None
 
 
 def _read(raw: bytes, file: str, most: int) -> dict[str, Any]:

@@ -69,13 +69,15 @@ Key = tuple[str | None, str | None]
 class FoundPolicy:
     """The policy of a tree, or why it cannot be used.
 
-    `policy` is None if the tree has no policy, or if `fault` says what is wrong with it. `from_pyproject`:
-    whether `pyproject.toml` has a table for patchgate. `tree` is the tree that was searched, if requested.
+    `policy` is None if the tree has no policy, or if `fault` says what is wrong with it; `named` is its
+    `[governance] id` then. `from_pyproject`: whether `pyproject.toml` has a table for patchgate. `tree` is
+    the tree that was searched, if requested.
     """
 
     policy: Policy | None = None
     fault: ConfigError | None = None
     from_pyproject: bool = False
+    named: str | None = None
     tree: str | None = field(default=None, compare=False)
 
     @property
@@ -85,8 +87,8 @@ class FoundPolicy:
 
     @property
     def id(self) -> str | None:
-        """The `[governance] id`, where the policy can be read and has one."""
-        return None if self.policy is None else self.policy.config.governance.id
+        """The `[governance] id`; None if there is none, or the policy is no TOML."""
+        return self.named if self.policy is None else self.policy.config.governance.id
 
 
 class TreePolicies:
@@ -156,7 +158,7 @@ class TreePolicies:
         speaks = project is not None or fault is not None
         if config_oid is None:
             policy = self._compiled(project, "pyproject.toml", project_raw) if project else None
-            return FoundPolicy(policy, fault, speaks)
+            return FoundPolicy(policy, fault, speaks, self._named(fault, project_raw, "pyproject.toml"))
         if speaks:
             message = "both patchgate.toml and [tool.patchgate] in pyproject.toml contain a policy"
             return FoundPolicy(None, _fault(message, "keep only one of them"), speaks)
@@ -164,12 +166,20 @@ class TreePolicies:
             return FoundPolicy(
                 None, _fault("patchgate.toml is not a regular file", "make it a regular file"), speaks
             )
+        raw = b""
         try:
             raw = self._content(config_oid)
             config = self._parse(raw)
         except ConfigError as error:
-            return FoundPolicy(None, error, speaks)
+            return FoundPolicy(None, error, speaks, self._named(error, raw, "patchgate.toml"))
         return FoundPolicy(self._compiled(config, "patchgate.toml", raw), None, speaks)
+
+    def _named(self, fault: ConfigError | None, raw: bytes, file: str) -> str | None:
+        if fault is None:
+            return None
+        from patchgate.policy.config import id_of_unusable
+
+        return self._in_time(raw, lambda: id_of_unusable(raw, file))
 
     def _compiled(self, config: Config, file: str, raw: bytes) -> Policy:
         return self._in_time(raw, lambda: Policy(config, file, raw, self._limit))
