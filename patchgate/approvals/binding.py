@@ -124,7 +124,8 @@ def bind(
             tip = _before_landing(repository, landed, tip, asked.policy_from)
         warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
         with Objects(repository) as objects:
-            if tip is not None:
+            # A tag may have begun with an id of long ago: that of the default branch counts.
+            if tip is not None and branch.startswith(BRANCHES):
                 _require_same_repository(objects, change, show_ref(branch), tip, named)
             if is_policy:
                 state = rules_state(objects, tip)

@@ -268,12 +268,10 @@ class _Notes:
             return f"{name} does not count: it expired at {statement.expires}"
         here = {wanted.change.repository_for(ref) for ref in wanted.change.lands_on}
         others = (here or {wanted.change.policy.repository}) - {statement.repository}
-        if statement.repository is not None and others:
+        if others:
             this = first_of(sorted(filter(None, others)), 1, printable) or "not set"
-            return (
-                f"{name} does not count: it is for the repository {printable(statement.repository)}, and "
-                f"[governance] id is {this} here"
-            )
+            of = "no repository" if statement.repository is None else printable(statement.repository)
+            return f"{name} does not count: it names {of}, and [governance] id is {this} here"
         refs = [ref.ref for ref in wanted.change.lands_on]
         if statement.ref is not None and refs and not any(map(statement.is_for, refs)):
             where = _branch(refs[0])

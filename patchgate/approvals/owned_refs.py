@@ -362,7 +362,7 @@ def _is_renamed(objects: Objects, ref: ProtectedRef, contents: Contents, now: st
         return contents.policies.at(contents.policies.key(tree))
 
     last = policy_of(after)
-    if ref.repository is None or last.id == ref.repository:
+    if not ref.repository or last.id == ref.repository:
         return False
     if ref.is_new:
         return repository_id(objects, contents.policies, [ref.tip]) not in {None, ref.repository}

@@ -237,6 +237,12 @@ class _OwnersCheck:
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, grants: Sequence[Grant]
     ) -> _Counted:
         """Count the owners of some paths who have approved a change for a ref."""
+        if ref.repository == "":
+            raise UndecidedError(
+                "the default branch of the remote is not known here, so it is not known for which repository "
+                "an approval must be",
+                "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto",
+            )
         counted: list[Grant] = []
         why: list[str] = []
         for grant in grants:
@@ -424,6 +430,6 @@ def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
         # Its parent has another policy, of the same push; a merge is seen whole only beside the branch.
         line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"
     repository = change.repository_for(lacking.ref)
-    if repository is not None:
+    if repository:
         line += f" --repository {in_shell(repository, 'ID')}"
     return f'{asked}: {line} --reason "..." --sign'

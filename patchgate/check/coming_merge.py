@@ -30,8 +30,9 @@ from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
 _ATTRIBUTES = b".gitattributes"
-# What lets git join two files in another way.
+# What lets git join two files in another way, and what lets it find other renames.
 _JOINING = (b"merge", b"binary", b"conflict-marker-size")
+_COMPARING = (b"diff", b"binary")
 
 
 def add_coming_merge(
@@ -68,15 +69,14 @@ def add_coming_merge(
         if is_ancestor(repository, base, tip) or is_ancestor(repository, tip, base):
             return report
         _require_common_history(repository, base, tip)
-        merged = merges.of(base, tip)
+        merged, sides = merges.of(base, tip), (base, tip)
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
-        rules = _rules(objects, trees, merged, asked, asked.policy_from)
+        joined = _joined_by_host(objects, sides, attributes_from, merges)
+        rules = _rules(objects, trees, merged, joined, asked)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        sides = (base, tip)
-        _require_plain_bases(objects, sides, attributes_from)
-        joined = _joined_by_host(objects, sides, attributes_from, merges)
+        _require_plain_merge(objects, sides, attributes_from, merges)
         _require_same_repository(objects, asked, rules.base, sides, [merged.tree, joined.tree])
         reading = LoadedChange(
             change=change,
@@ -180,26 +180,43 @@ def _joined_by_host(
     return Merged(joined.tree, left)
 
 
-def _require_plain_bases(objects: Objects, sides: tuple[str, str], attributes_from: str | None) -> None:
-    """Require that a host joins several merge bases as git does without attributes: there it begins.
+def _require_plain_merge(
+    objects: Objects, sides: tuple[str, str], attributes_from: str | None, merges: TipMerges
+) -> None:
+    """Require that a host merges as git does without attributes, but for conflicts that it joins.
+
+    Several merge bases are merged first. Where a file counts as binary, git compares it otherwise to find out
+    whether it was renamed (the CR before an LF counts).
 
     Raises:
         UndecidedError: a `.gitattributes` of a side, or of the default branch, may say otherwise.
     """
-    if len(common_ancestors(objects.repository, *sides)) < 2:
-        return
-    for each in (*sides, *([attributes_from] if attributes_from else [])):
+    words: tuple[bytes, ...] = ()
+    if len(common_ancestors(objects.repository, *sides)) > 1:
+        words += _JOINING
+    merged = merges.of(*sides)
+    (binary,) = automatic_merges(merges.store, [sides], "* -diff")
+    if (binary.tree, binary.conflicts.keys()) != (merged.tree, merged.conflicts.keys()):
+        words += _COMPARING
+    named = (*sides, *([attributes_from] if attributes_from else []))
+    if words and (attributes_from == "" or _attributes_say(objects, named, words)):
+        base, tip = (side[:SHORT_OID] for side in sides)
+        raise UndecidedError(
+            f"a .gitattributes may say how a host merges {tip} into {base}, and another merge comes of that",
+            f"merge or rebase onto {base}",
+        )
+
+
+def _attributes_say(objects: Objects, commits: Sequence[str], words: Sequence[bytes]) -> bool:
+    """Return whether a `.gitattributes` of some commits has any of some words."""
+    for each in commits:
         raw = objects.repository.output("ls-tree", "-r", "-z", "--full-tree", each)
         lines = (line.partition(b"\t") for line in raw.split(b"\0"))
         files = [entry.split() for entry, _, path in lines if path.rpartition(b"/")[2] == _ATTRIBUTES]
         texts = [objects.read(oid.decode("ascii")) for _, kind, oid in files if kind == b"blob"]
-        if attributes_from == "" or any(word in text for text in texts for word in _JOINING):
-            base, tip = (side[:SHORT_OID] for side in sides)
-            raise UndecidedError(
-                f"{base} and {tip} have several merge bases, and a .gitattributes may say how a host joins "
-                "them",
-                f"merge or rebase onto {base}",
-            )
+        if any(word in text for text in texts for word in words):
+            return True
+    return False
 
 
 def _require_same_repository(
@@ -223,7 +240,7 @@ def _require_same_repository(
     named = repository_of(objects, policies, asked)
     becomes = [policies.at(policies.key(tree)) for tree in trees]
     kept = {named} if had.fault is not None else {named, had.id}
-    if named is not None and any(each.fault is None and each.id not in kept for each in becomes):
+    if named and any(each.fault is None and each.id not in kept for each in becomes):
         base, tip = (side[:SHORT_OID] for side in sides)
         raise UndecidedError(
             f"the merge of {tip} into {base} would have another [governance] id, or none: approvals that are "
@@ -233,19 +250,32 @@ def _require_same_repository(
 
 
 def _rules(
-    objects: Objects, trees: Sequence[str], merged: Merged, asked: CheckOptions, policy_from: str
+    objects: Objects, trees: Sequence[str], merged: Merged, joined: Merged, asked: CheckOptions
 ) -> PolicySides:
-    """Find the policies around a merge into the first of two trees."""
+    """Find the policies around a merge into the first of two trees.
+
+    Args:
+        joined: what a host may make of it, with the conflicts that it joins by itself.
+
+    Raises:
+        UndecidedError: a conflict may make another file the policy.
+    """
     policies = TreePolicies(objects)
+    policy_from = asked.policy_from or ""
     header = objects.header(policy_from + "^{tree}")
     judging = trees[0] if header is None else header.oid
     before, base, theirs = (policies.at(policies.key(tree)) for tree in (judging, *trees))
     is_in_pyproject = base.from_pyproject or theirs.from_pyproject
-    if CONFIG_FILE.raw in merged.conflicts or (PYPROJECT_FILE.raw in merged.conflicts and is_in_pyproject):
-        # A host may solve it by itself (`merge=union`), and nobody knows how.
+    left = ({CONFIG_FILE.raw, PYPROJECT_FILE.raw} & merged.conflicts.keys()) - joined.conflicts.keys()
+    after = policies.at(policies.key(joined.tree))
+    if CONFIG_FILE.raw in left or (left and is_in_pyproject):
+        # Who solves it decides about the policy.
         after = FoundPolicy()
-    else:
-        after = base if PYPROJECT_FILE.raw in merged.conflicts else policies.at(policies.key(merged.tree))
+    elif left and after.fault is not None:
+        raise UndecidedError(
+            f"the merge into this branch has a conflict in {PYPROJECT_FILE.quoted}, maybe in its policy",
+            "merge or rebase onto the branch",
+        )
     return PolicySides(
         replace(before, tree=judging),
         after,

@@ -32,7 +32,7 @@ class CheckOptions:
     which is not the first. `scoped_commits` are those made under the intents of this worktree. `in_full`
     counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
     the full name (refs/heads/…) of the branch in which the change lands, where that is known, and `default`
-    what the default branch there has: it names the repository where that branch does not. `branches` are
+    what the default branch there has (empty: not known), which may name the repository. `branches` are
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
     called after every hundred commits, or files of a patch, with how many are judged, and of how many.
     `environ` is the environment of a commit that is about to be made, which can say that an agent makes it.
@@ -129,11 +129,16 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
 
 
 def _default_beside(repository: Repository, ref: str | None) -> str | None:
-    """Return the commit of the default branch of the remote whose branch a full name means."""
+    """Return the commit of the default branch of the remote whose branch a full name means.
+
+    It is empty where that is not known; None if the name means no branch of a remote.
+    """
     remote = None if ref is None else remote_of_ref(repository, ref)
+    if remote is None:
+        return None
     with Objects(repository) as objects:
-        found = None if remote is None else resolve(objects, f"refs/remotes/{remote}/HEAD")
-    return None if found is None else found.oid
+        found = resolve(objects, f"refs/remotes/{remote}/HEAD")
+    return "" if found is None else found.oid
 
 
 def _branch_of(repository: Repository, ref: str | None) -> str | None:

@@ -159,7 +159,8 @@ class RefRules:
             if any(matches_ref([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         kept = {*self.destination.protects, *(self._defaults if listed is None else ())}
-        is_usual = listed is None and ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
+        is_usual = listed is None and ref in USUAL_BRANCHES
+        is_usual = is_usual and (self._names_itself(ref, USUAL_BRANCHES) or self._would_name_itself(ref))
         return True if is_usual or not kept.isdisjoint(names) else None
 
     def protection_of(self, update: RefUpdate) -> Decision | bool | None:
@@ -167,9 +168,10 @@ class RefRules:
         return self._protection(update.ref) or self._owners_protect(update) or None
 
     def _owners_protect(self, update: RefUpdate) -> bool:
-        """Return whether a server keeps a ref: it has owners, is trusted, or its own policy lists it."""
+        """Return whether a server keeps a ref: it has owners or signers, is trusted, or lists itself."""
         old = self.commits.get(update.old or "")
-        has_owners = any(self.has_owners(each) for each in (old, self.owners_place(update.ref, old)) if each)
+        places = [each for each in (old, self.owners_place(update.ref, old)) if each is not None]
+        has_owners = any(self.has_owners(each) or self.signers_of(each) is not None for each in places)
         is_kept = has_owners and self.is_owned(update.ref)
         is_trusted = self.asked.policy_name in {update.ref, *self._aliases.get(update.ref, ())}
         lists_itself = self._lists(self.destination.had.get(update.ref), update.ref, ())
@@ -211,6 +213,11 @@ class RefRules:
         """
         unlisted = () if self.destination.is_confirmed else unlisted
         return self._lists(self.destination.reported.get(ref), ref, unlisted)
+
+    def _would_name_itself(self, ref: str) -> bool:
+        """Return whether a ref is not on a server yet, where its own policy protects it as soon as it is."""
+        tip = self.default_tip if self.destination.judges_all else None
+        return ref not in self.destination.had and tip is not None and not self.has_no_policy(tip)
 
     def is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""

@@ -40,10 +40,13 @@ def repository_id(objects: Objects, policies: TreePolicies, places: Iterable[str
 def repository_of(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> str | None:
     """Return the id of the repository for the branch that gets a change; None if nothing names one.
 
+    It is empty where only the default branch may name one, and that is not known.
+
     Raises:
         UndecidedError: as above.
     """
-    return repository_id(objects, policies, [asked.branch, asked.policy_from, asked.default])
+    named = repository_id(objects, policies, [asked.branch, asked.policy_from, asked.default or None])
+    return "" if named is None and asked.default == "" else named
 
 
 def policy_at(objects: Objects, policies: TreePolicies, place: str | None) -> FoundPolicy:

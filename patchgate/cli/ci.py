@@ -71,7 +71,7 @@ def check_ci(
                 policy_name=found.policy_name,
                 target=found.target,
                 branches=branches,
-                default=found.default,
+                default=found.default or "",
             )
             report = check_commits(
                 repository,

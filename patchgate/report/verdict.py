@@ -213,7 +213,7 @@ class ProtectedRef:
     whether the ref is made, `is_forced` whether it loses commits. `been` are commits that it may have had
     after `commit`. `has_landed` is whether a new tag is one of what `commit` has, `is_past` whether the ref
     has become it already, so that approvals are asked for afterwards. `repository` is the `[governance] id`
-    that approvals for it must name; None: that of the policy that judges.
+    that approvals for it must name; None: that of the policy that judges; empty: not known.
     """
 
     ref: str | None

@@ -230,6 +230,81 @@ def test_a_merge_of_two_texts_brings_no_other_id(tmp_path: Path) -> None:
     refused(team, f"{merge}:refs/heads/main")
 
 
+@pytest.mark.parametrize("how", ["union", "directory"])
+def test_a_host_makes_no_policy_of_two_files_that_are_none(tmp_path: Path, how: str) -> None:
+    """Another file of the project may become one, with lines of both sides or in another folder."""
+    team = Team.make(tmp_path, INFRA)
+    text = '[tool.a]\nx = """\nbase\n# """\n\n[tool.b]\nz = 1\n'
+    table = "[tool.patchgate.policy]\n"
+    names = ("pyproject.toml", "other") if how == "union" else ("sub/p", "sub/q")
+    files = {".gitattributes": "pyproject.toml merge=union\n", **dict.fromkeys(names, text)}
+    began = commit_of(team.dev, team.head(), files)
+    if how == "union":
+        ours: dict[str, str | None] = {"pyproject.toml": text.replace("base\n", 'o"""\n')}
+        theirs = {"pyproject.toml": text.replace("base\n", table)}
+    else:
+        ours = {"sub/p": None, "sub/q": None, "p": text, "q": text}
+        theirs = {"sub/pyproject.toml": table}
+    on_server(team, "main", commit_of(team.dev, began, ours))
+    head = commit_of(team.dev, began, theirs)
+    team.dev.git("checkout", "-q", "--detach", head)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    answer = team.dev.check(*asked, CI="true")
+    assert answer.code != 0, answer.out
+
+
+@pytest.mark.parametrize(("attributes", "code"), [("* -diff\n", 3), ("# none\n", 0)])
+def test_a_host_finds_no_other_rename_by_attributes(tmp_path: Path, attributes: str, code: int) -> None:
+    """Of a file that counts as text git leaves out each CR before an LF, but not of its size."""
+
+    def text(top: str, bottom: str) -> str:
+        return f"{top}\r\n" + "\r\n" * 200 + f"{bottom}\r\n"
+
+    team = Team.make(tmp_path, INFRA)
+    began = commit_of(team.dev, team.head(), {".gitattributes": attributes, "x/f": text("top", "bottom")})
+    moved = {"x/f": None, "infra/f": text("top and more than that, which makes it a longer line", "bottom")}
+    on_server(team, "main", commit_of(team.dev, began, moved))
+    head = commit_of(team.dev, began, {"x/f": text("top", "bottom, and mallory's")})
+    team.dev.git("checkout", "-q", "--detach", head)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    assert team.dev.check(*asked, CI="true").code == code
+
+
+@pytest.mark.parametrize("name", ["main", "master"])
+def test_a_new_main_beside_another_default_branch_has_its_owners(tmp_path: Path, name: str) -> None:
+    """Without a list its own policy protects it as soon as it is there: with the signers of who made it."""
+    team = Team.make(tmp_path, GOVERNED)
+    team.server.git("branch", "-m", "main", "develop")
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/develop")
+    keys = {SIGNERS: key_of("mallory").allowed("mallory@example.com")}
+    refused(team, f"{commit_of(team.dev, team.head('develop'), keys)}:refs/heads/{name}")
+    assert team.push(f"{team.head('develop')}:refs/heads/{name}").code == 0
+
+
+def test_without_a_table_a_default_branch_with_signers_is_not_deleted(tmp_path: Path) -> None:
+    """It could be made again without them. Git refuses it by default, where it is the current branch."""
+    team = Team.make(tmp_path, '[policy]\n[push]\nprotected_refs = ["refs/heads/release/*"]\n')
+    answer = team.server.answer_hook("pre-receive", f"{team.head()} {ZEROES} refs/heads/main\n".encode())
+    assert (answer.code, "ref-deleted" in answer.out + answer.err) == (1, True)
+
+
+def test_where_it_is_not_known_which_repository_this_is_no_approval_counts(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA.replace(f'id = "{ID}"', ""))
+    on_server(team, "release/9", team.head())
+    change = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
+    judged_by = ("--policy-from", "refs/remotes/origin/release/9")
+    assert team.approve("alice", change, "--for", BRANCH, *judged_by).code == 0
+    team.dev.git("checkout", "-q", "--detach", change)
+    asked = (*judged_by, "refs/remotes/origin/release/9..HEAD")
+    assert team.dev.check(*asked, CI="true").code == 0
+    # An approval that names no repository does not count in one that has a name.
+    on_server(team, "main", commit_of(team.dev, team.head(), {"patchgate.toml": INFRA}))
+    assert team.dev.check(*asked, CI="true").code == 1
+    team.dev.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    answer = team.dev.check(*asked, CI="true")
+    assert (answer.code, "default branch of the remote is not known" in answer.out) == (3, True)
+
+
 def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:
     team = Team.make(tmp_path, "[policy]\n" + LISTED, signers=())
     fork = team.head()
