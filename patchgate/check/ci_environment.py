@@ -37,6 +37,13 @@ def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
             "this is a build of Jenkins, which sets JENKINS_URL only where its own URL is configured",
             "set it: Manage Jenkins, System, Jenkins URL",
         )
+    for needed, parts in _PARTS:
+        part = next((each for each in parts if variables.get(each)), None)
+        if part is not None:
+            raise UsageError(
+                f"{part} is set, and {needed} is not, so it is not known which engine this is",
+                f"pass on all of the engine's variables, {needed} too",
+            )
     return CiEvent("git", EventKind.CLONE)
 
 
@@ -281,6 +288,14 @@ def _buildkite(values: CiValues) -> CiEvent:
 
 _JENKINS = ("JENKINS_HOME", "HUDSON_HOME", "CHANGE_ID", "CHANGE_TARGET", "CHANGE_FORK")
 """What Jenkins sets in any case."""
+
+_PARTS = (
+    ("GITHUB_ACTIONS", ("GITHUB_EVENT_NAME", "GITHUB_BASE_REF", "GITEA_ACTIONS", "FORGEJO_ACTIONS")),
+    ("GITLAB_CI", ("CI_PIPELINE_SOURCE", "CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")),
+    ("TF_BUILD", ("SYSTEM_PULLREQUEST_TARGETBRANCH", "BUILD_SOURCEBRANCH")),
+    ("BUILDKITE", ("BUILDKITE_COMMIT", "BUILDKITE_PULL_REQUEST")),
+)
+"""What names an engine, and what none sets without that: a container may get a part of the variables."""
 
 _ENGINES: tuple[tuple[str, str, Callable[[CiValues], CiEvent]], ...] = (
     ("GITHUB_ACTIONS", "GitHub Actions", _github),

@@ -503,6 +503,21 @@ def test_a_build_of_jenkins_that_does_not_say_so_is_refused(name: str) -> None:
         read({name: "x"}, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "marker"),
+    [
+        ("FORGEJO_ACTIONS", "GITHUB_ACTIONS"),
+        ("GITHUB_BASE_REF", "GITHUB_ACTIONS"),
+        ("CI_MERGE_REQUEST_IID", "GITLAB_CI"),
+        ("SYSTEM_PULLREQUEST_TARGETBRANCH", "TF_BUILD"),
+        ("BUILDKITE_PULL_REQUEST", "BUILDKITE"),
+    ],
+)
+def test_a_part_of_an_engine_s_variables_is_no_clone_without_an_engine(name: str, marker: str) -> None:
+    with pytest.raises(UsageError, match=marker):
+        read({name: "x"}, None)
+
+
 def test_the_environment_of_two_engines_is_refused() -> None:
     with pytest.raises(UsageError, match=r"GitHub Actions and GitLab CI"):
         read(PULL_VARIABLES | MERGE_REQUEST, PULL)
