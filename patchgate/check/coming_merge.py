@@ -6,7 +6,7 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
@@ -14,7 +14,7 @@ from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.check.repository_ids import repository_of
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, solver
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import GITLINK, TREE_MODE, Change, Entry, FileChange, Source
@@ -76,7 +76,7 @@ def add_coming_merge(
         rules = _rules(objects, trees, merged, joined, asked)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        _require_plain_merge(objects, sides, attributes_from, merges)
+        _require_plain_merge(objects, sides, attributes_from)
         _require_same_repository(objects, asked, rules.base, sides, [merged.tree, joined.tree])
         reading = LoadedChange(
             change=change,
@@ -180,31 +180,61 @@ def _joined_by_host(
     return Merged(joined.tree, left)
 
 
-def _require_plain_merge(
-    objects: Objects, sides: tuple[str, str], attributes_from: str | None, merges: TipMerges
-) -> None:
+def _require_plain_merge(objects: Objects, sides: tuple[str, str], attributes_from: str | None) -> None:
     """Require that a host merges as git does without attributes, but for conflicts that it joins.
 
-    Several merge bases are merged first. Where a file counts as binary, git compares it otherwise to find out
-    whether it was renamed (the CR before an LF counts).
+    Several merge bases are merged first. A file that counts as binary is compared otherwise to find out
+    whether it was renamed (the CR before an LF counts): each that does may be another pair.
 
     Raises:
         UndecidedError: a `.gitattributes` of a side, or of the default branch, may say otherwise.
     """
-    words: tuple[bytes, ...] = ()
-    if len(common_ancestors(objects.repository, *sides)) > 1:
-        words += _JOINING
-    merged = merges.of(*sides)
-    (binary,) = automatic_merges(merges.store, [sides], "* -diff")
-    if (binary.tree, binary.conflicts.keys()) != (merged.tree, merged.conflicts.keys()):
+    bases = common_ancestors(objects.repository, *sides)
+    words: tuple[bytes, ...] = _JOINING if len(bases) > 1 else ()
+    if any(_follows_renames(objects, base, sides) for base in bases):
         words += _COMPARING
     named = (*sides, *([attributes_from] if attributes_from else []))
     if words and (attributes_from == "" or _attributes_say(objects, named, words)):
         base, tip = (side[:SHORT_OID] for side in sides)
         raise UndecidedError(
-            f"a .gitattributes may say how a host merges {tip} into {base}, and another merge comes of that",
+            f"a .gitattributes may say how a host merges {tip} into {base}: another merge may come of that",
             f"merge or rebase onto {base}",
         )
+
+
+def _follows_renames(objects: Objects, base: str, sides: tuple[str, str]) -> bool:
+    """Return whether a merge depends on which files git finds alike.
+
+    One side removes a file, or all of a folder, and the other one changes that, or adds to the folder. A file
+    that is moved as it is needs no comparison.
+    """
+    found = objects.headers([f"{each}^{{tree}}" for each in (base, *sides)])
+    before, *after = (each.oid for each in found if each is not None)
+    differences = [_differences(objects, before, tree) for tree in after]
+    for tree, ours, theirs in zip(after, differences, reversed(differences), strict=True):
+        made = {file.new.oid for file in ours.values() if file.old is None and file.new is not None}
+        gone = [file for file in ours.values() if file.old is not None and file.new is None]
+        edited = (each for each in gone if (other := theirs.get(each.path.raw)) and other.new is not None)
+        if any(each.old is not None and each.old.oid not in made for each in edited):
+            return True
+        folders = {each.path.raw.rpartition(b"/")[0] for each in gone} - {b""}
+        left = {each for each in folders if objects.entry(tree, each) is None}
+        if any(file.old is None and _is_below(file.path.raw, left) for file in theirs.values()):
+            return True
+    return False
+
+
+def _differences(objects: Objects, before: str, after: str) -> dict[bytes, FileChange]:
+    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
+    return {file.path.raw: file for file in files}
+
+
+def _is_below(path: bytes, folders: Collection[bytes]) -> bool:
+    while path:
+        path = path.rpartition(b"/")[0]
+        if path in folders:
+            return True
+    return False
 
 
 def _attributes_say(objects: Objects, commits: Sequence[str], words: Sequence[bytes]) -> bool:

@@ -351,7 +351,8 @@ def commits_at(
         UndecidedError: git failed, or objects are missing.
     """
     named = [":(top,literal)" + os.fsdecode(path) for path in paths]
-    named += [":(top,literal,exclude)" + os.fsdecode(path) for path in but]
+    # With a trailing slash a literal path would also name a submodule of that name.
+    named += [f":(top,glob,exclude){os.fsdecode(path)}**" for path in but]
     raw = repository.output("rev-list", "--simplify-merges", commit, "--", *named)
     return raw.decode("ascii").split()
 

@@ -253,7 +253,9 @@ def test_a_host_makes_no_policy_of_two_files_that_are_none(tmp_path: Path, how: 
     assert answer.code != 0, answer.out
 
 
-@pytest.mark.parametrize(("attributes", "code"), [("* -diff\n", 3), ("# none\n", 0)])
+@pytest.mark.parametrize(
+    ("attributes", "code"), [("* -diff\n", 3), ("y/f binary\n", 3), ("# none\n", 0), ("* text\n", 0)]
+)
 def test_a_host_finds_no_other_rename_by_attributes(tmp_path: Path, attributes: str, code: int) -> None:
     """Of a file that counts as text git leaves out each CR before an LF, but not of its size."""
 

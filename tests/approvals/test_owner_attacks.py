@@ -656,12 +656,24 @@ def test_what_once_was_a_control_file_moves_the_rules_for_ever(tmp_path: Path) -
     assert "before the rules changed" in said
 
 
-def test_a_file_in_the_place_of_the_baselines_moves_the_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["100644", "120000", "160000"])
+def test_a_file_in_the_place_of_the_baselines_moves_the_rules(tmp_path: Path, mode: str) -> None:
     team = Team.make(tmp_path)
-    files = {".patchgate/baselines": "x\n"}
-    land(team, files)
-    land(team, {".patchgate/baselines": None})
-    again = commit_of(team.dev, team.head(), files)
+    oid = team.head() if mode == "160000" else team.dev.ask("rev-parse", "HEAD:a")
+
+    def placed() -> str:
+        index = str(team.dev.path / ".git" / "other-index")
+        team.dev.git("read-tree", team.head(), GIT_INDEX_FILE=index)
+        words = ("update-index", "--add", "--cacheinfo", f"{mode},{oid},.patchgate/baselines")
+        team.dev.git(*words, GIT_INDEX_FILE=index)
+        tree = team.dev.git("write-tree", GIT_INDEX_FILE=index).decode().strip()
+        return team.dev.ask("commit-tree", tree, "-p", team.head(), "-m", "Place")
+
+    for change in (placed(), None):
+        commit = change or commit_of(team.dev, team.head(), {".patchgate/baselines": None})
+        assert team.approve("alice", commit).code == 0
+        assert team.push(f"{commit}:refs/heads/main").code == 0
+    again = placed()
     assert "before the rules changed" in refused(team, f"{again}:refs/heads/main")
 
 
