@@ -6,7 +6,8 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
@@ -212,14 +213,14 @@ def _follows_renames(objects: Objects, base: str, sides: tuple[str, str]) -> boo
     before, *after = (each.oid for each in found if each is not None)
     differences = [_differences(objects, before, tree) for tree in after]
     for tree, ours, theirs in zip(after, differences, reversed(differences), strict=True):
-        made = {file.new.oid for file in ours.values() if file.old is None and file.new is not None}
-        gone = [file for file in ours.values() if file.old is not None and file.new is None]
-        edited = (each for each in gone if (other := theirs.get(each.path.raw)) and other.new is not None)
-        if any(each.old is not None and each.old.oid not in made for each in edited):
+        made = Counter(_content(file.new) for file in ours.values() if file.old is None and file.new)
+        gone = {path: _content(file.old) for path, file in ours.items() if file.old and file.new is None}
+        moved = Counter(gone.values())
+        edited = (path for path in gone if path in theirs and theirs[path].new is not None)
+        if any(moved[gone[path]] > made[gone[path]] for path in edited):
             return True
-        folders = {each.path.raw.rpartition(b"/")[0] for each in gone} - {b""}
-        left = {each for each in folders if objects.entry(tree, each) is None}
-        if any(file.old is None and _is_below(file.path.raw, left) for file in theirs.values()):
+        left = {folder for folder in _folders(gone) if objects.entry(tree, folder) is None}
+        if not left.isdisjoint(_folders(path for path, file in theirs.items() if file.old is None)):
             return True
     return False
 
@@ -229,12 +230,18 @@ def _differences(objects: Objects, before: str, after: str) -> dict[bytes, FileC
     return {file.path.raw: file for file in files}
 
 
-def _is_below(path: bytes, folders: Collection[bytes]) -> bool:
-    while path:
-        path = path.rpartition(b"/")[0]
-        if path in folders:
-            return True
-    return False
+def _content(entry: Entry) -> tuple[str, str]:
+    """Name what two entries have in common if git takes the one for the other without comparing them."""
+    return entry.oid, "" if entry.is_file else entry.mode
+
+
+def _folders(paths: Iterable[bytes]) -> set[bytes]:
+    """List the folders above some paths."""
+    found = set[bytes]()
+    for path in paths:
+        while (path := path.rpartition(b"/")[0]) and path not in found:
+            found.add(path)
+    return found
 
 
 def _attributes_say(objects: Objects, commits: Sequence[str], words: Sequence[bytes]) -> bool:

@@ -9,7 +9,7 @@ from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, remote_of_ref
+from patchgate.git.pushes import BRANCHES, remote_of, remote_of_ref
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
@@ -136,9 +136,9 @@ def _default_beside(repository: Repository, ref: str | None) -> str | None:
     remote = None if ref is None else remote_of_ref(repository, ref)
     if remote is None:
         return None
-    with Objects(repository) as objects:
-        found = resolve(objects, f"refs/remotes/{remote}/HEAD")
-    return "" if found is None else found.oid
+    # Its symbolic ref alone: somebody may push a branch with the name HEAD.
+    found = remote_of(repository, remote)
+    return "" if found.default is None else found.had.get(found.default, "")
 
 
 def _branch_of(repository: Repository, ref: str | None) -> str | None:
