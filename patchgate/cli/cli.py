@@ -89,6 +89,9 @@ def cli(context: click.Context, directory: str | None) -> None:
     context.obj = directory
 
 
+_ASKS_FOR_HELP = frozenset({"-h", "--help", "-V", "--version"})
+
+
 def call(arguments: list[str]) -> int:
     """Run one command and give its exit code.
 
@@ -97,7 +100,8 @@ def call(arguments: list[str]) -> int:
         KeyboardInterrupt: the user interrupted it.
     """
     try:
-        result = cli.main(arguments, prog_name="git patchgate", standalone_mode=False)
+        # No variable makes click print completions, and exit with 0, in place of a verdict.
+        result = cli.main(arguments, prog_name="git patchgate", complete_var="", standalone_mode=False)
     except click.UsageError as error:
         return _fail_arguments(error, arguments)
     except click.exceptions.Exit as error:
@@ -106,7 +110,7 @@ def call(arguments: list[str]) -> int:
         raise KeyboardInterrupt from error
     except SystemExit:
         # click exits like this when the reader of its help or version closes the pipe early.
-        return 0
+        return 0 if _ASKS_FOR_HELP.intersection(arguments) else 1
     return result if isinstance(result, int) else 0
 
 

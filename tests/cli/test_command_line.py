@@ -256,3 +256,16 @@ def test_staged_has_one_spelling_and_git_s_own_is_the_same(tmp_path: Path) -> No
     ids = {repo.check(*asked).change["change_id"] for asked in ([], ["--staged"], ["--cached"])}
     assert len(ids) == 1
     assert repo.check("--staged", "HEAD").code == 2
+
+
+def test_no_variable_makes_a_command_exit_in_place_of_a_verdict(repo: Repo) -> None:
+    """click takes one for its completions: the program's name with `_COMPLETE` after it."""
+    for name in ("_GIT PATCHGATE_COMPLETE", "_GIT_PATCHGATE_COMPLETE", "_PATCHGATE_COMPLETE"):
+        done = subprocess.run(
+            [sys.executable, "-m", "patchgate", "check", "missing"],
+            cwd=repo.path,
+            env=repo.env | {name: "bash_source"},
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, b"missing" in done.stderr) == (2, True)
