@@ -23,6 +23,7 @@ from patchgate.git.pushes import (
     parents_of,
     remote_of,
     remote_of_ref,
+    usual_remote,
 )
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
@@ -180,8 +181,7 @@ class _Remotes:
         self._repository = repository
         self._all = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
         self._chosen = None if judged_by is None else _remote_named(repository, judged_by)
-        only = "origin" if "origin" in self._all else self._all[0] if len(self._all) == 1 else None
-        self._name = self._chosen or only
+        self._name = self._chosen or usual_remote(repository)
 
     def repository(self, change: ChangeVerdict, wanted: str | None, branch: str | None) -> str | None:
         """Return the id that the default branch names; what judges must not name another.

@@ -9,7 +9,7 @@ from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, remote_of, remote_of_ref
+from patchgate.git.pushes import BRANCHES, default_branch, remote_of, remote_of_ref, usual_remote
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
@@ -129,16 +129,23 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
 
 
 def _default_beside(repository: Repository, ref: str | None) -> str | None:
-    """Return the commit of the default branch of the remote whose branch a full name means.
+    """Return the commit of the default branch beside the branch that a full name means.
 
-    It is empty where that is not known; None if the name means no branch of a remote.
+    That is the remote's, also for a branch of this clone; a bare one may be a mirror, and has its own. It is
+    empty where that is not known; None if there is no remote, or the name means no branch.
     """
-    remote = None if ref is None else remote_of_ref(repository, ref)
+    if ref is None:
+        return None
+    if ref.startswith(BRANCHES) and repository.work_tree is None:
+        with Objects(repository) as objects:
+            found = resolve(objects, default_branch(repository) or "")
+        return "" if found is None else found.oid
+    remote = usual_remote(repository) if ref.startswith(BRANCHES) else remote_of_ref(repository, ref)
     if remote is None:
         return None
     # Its symbolic ref alone: somebody may push a branch with the name HEAD.
-    found = remote_of(repository, remote)
-    return "" if found.default is None else found.had.get(found.default, "")
+    there = remote_of(repository, remote)
+    return "" if there.default is None else there.had.get(there.default, "")
 
 
 def _branch_of(repository: Repository, ref: str | None) -> str | None:

@@ -155,6 +155,12 @@ def remote_of_ref(repository: Repository, ref: str) -> str | None:
     return max(known, key=len, default=first)
 
 
+def usual_remote(repository: Repository) -> str | None:
+    """Return origin, or the only remote; None if there is none, or several others."""
+    names = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+    return "origin" if "origin" in names else names[0] if len(names) == 1 else None
+
+
 def _symbolic_ref(repository: Repository, name: str) -> str:
     """Return the target of a symbolic ref; empty if it is not one, or its name is invalid."""
     done = repository.git("symbolic-ref", "--quiet", name, answers=(0, 1, 128))
