@@ -33,7 +33,7 @@ from patchgate.values import replace
 _ATTRIBUTES = b".gitattributes"
 # What lets git join two files in another way, and what lets it find other renames.
 _JOINING = (b"merge", b"binary", b"conflict-marker-size")
-_COMPARING = (b"diff", b"binary")
+_COMPARING = (b"-diff", b"binary")
 
 
 def add_coming_merge(
@@ -191,9 +191,11 @@ def _require_plain_merge(objects: Objects, sides: tuple[str, str], attributes_fr
         UndecidedError: a `.gitattributes` of a side, or of the default branch, may say otherwise.
     """
     bases = common_ancestors(objects.repository, *sides)
-    words: tuple[bytes, ...] = _JOINING if len(bases) > 1 else ()
-    if any(_follows_renames(objects, base, sides) for base in bases):
-        words += _COMPARING
+    words: tuple[bytes, ...] = ()
+    if len(bases) > 1:
+        words = (*_JOINING, *_COMPARING)
+    elif any(_follows_renames(objects, base, sides) for base in bases):
+        words = _COMPARING
     named = (*sides, *([attributes_from] if attributes_from else []))
     if words and (attributes_from == "" or _attributes_say(objects, named, words)):
         base, tip = (side[:SHORT_OID] for side in sides)

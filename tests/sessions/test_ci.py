@@ -195,7 +195,9 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
-@pytest.mark.parametrize(("attributes", "code"), [("*.lock -merge\n", 3), ("*.py diff=python\n", 0)])
+@pytest.mark.parametrize(
+    ("attributes", "code"), [("*.lock -merge\n", 3), ("*.lock -diff\n", 3), ("*.py diff=python\n", 0)]
+)
 def test_where_attributes_may_join_several_merge_bases_a_stale_head_is_undecided(
     host: Host, attributes: str, code: int
 ) -> None:
