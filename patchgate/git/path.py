@@ -27,7 +27,6 @@ _HFS_IGNORED = dict.fromkeys(
 _MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
 _BORING = rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*+"
 _BORING_PATH = re.compile(rb"(?:%b/)*+%b" % (_BORING, _BORING))
-_LONG_COMPONENT = re.compile(rb"[^/]{%d}" % (MAX_COMPONENT + 1))
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _DOTS = frozenset({b".", b".."})
 _DRIVE = re.compile(rb"[A-Za-z]:")
@@ -112,7 +111,7 @@ class RepoPath:
         """Return whether this name is too long for a file: more than 4,096 bytes, or 255 in one component."""
         if len(self.raw) <= MAX_COMPONENT:
             return False
-        return len(self.raw) > MAX_PATH or _LONG_COMPONENT.search(self.raw) is not None
+        return len(self.raw) > MAX_PATH or max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
 
     def parents(self) -> Iterator[bytes]:
         """Yield each folder above the path, the root (empty) first; for many paths see

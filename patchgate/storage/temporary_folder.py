@@ -65,9 +65,10 @@ class TemporaryFolder:
         with defer_signals():
             if self.path:
                 _remove(self.path)
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+            # The alarm of a time limit is not deferred: what it interrupts is not closed twice.
+            lock, self._lock = self._lock, None
+            if lock is not None:
+                os.close(lock)
 
 
 def sweep_temporary_folders() -> None:

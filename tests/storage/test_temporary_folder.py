@@ -115,3 +115,21 @@ def test_a_folder_that_was_never_made_is_removed_in_silence() -> None:
     unmade = TemporaryFolder.__new__(TemporaryFolder)
     unmade.remove()
     assert unmade.path == ""
+
+
+def test_what_a_time_limit_interrupts_is_not_closed_twice(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its alarm is raised wherever it comes, also between the call and what follows it."""
+    close = os.close
+
+    def interrupted(descriptor: int) -> None:
+        close(descriptor)
+        raise TimeoutError
+
+    folder = TemporaryFolder()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", interrupted)
+        with pytest.raises(TimeoutError):
+            folder.remove()
+    folder.remove()
