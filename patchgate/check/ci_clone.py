@@ -222,6 +222,11 @@ class CiClone:
         policy = None if found is None else found.policy
         return policy is not None and matches_ref(policy.config.push.protected_refs or (), ref)
 
+    def would_list_itself(self, ref: str, default: str) -> bool:
+        """Return whether the policy of a new ref protects it as soon as it is there, as on a server."""
+        tip = self.tip_of(default)
+        return ref in USUAL_BRANCHES and not self.has_no_policy(tip) and self.protected_refs(tip) is None
+
     def lists(self, had: str | None, ref: str) -> bool:
         """Return whether the policy of what a ref had lists it, as on a server."""
         found = None if had is None else self.policy_of(had)

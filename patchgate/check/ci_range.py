@@ -173,7 +173,7 @@ class _Finder(CiClone):
             is_asked = self.lists(had, ref) or self.has_fault(default)
             return [*found, *map(_by_itself, self._pushed(branch, default, had) if is_asked else ())]
         if self.event.is_new:
-            return found
+            return [*found, self._new(branch, default)] if self.would_list_itself(ref, default) else found
         if not self._lists_itself(branch):
             return found
         return [*found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]

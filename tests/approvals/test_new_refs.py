@@ -303,7 +303,16 @@ def test_a_new_main_beside_another_default_branch_has_its_owners(tmp_path: Path,
     team.server.git("branch", "-m", "main", "develop")
     team.server.git("symbolic-ref", "HEAD", "refs/heads/develop")
     keys = {SIGNERS: key_of("mallory").allowed("mallory@example.com")}
-    refused(team, f"{commit_of(team.dev, team.head('develop'), keys)}:refs/heads/{name}")
+    change = commit_of(team.dev, team.head("develop"), keys)
+    refused(team, f"{change}:refs/heads/{name}")
+    for each in ("main", "master"):
+        team.dev.try_git("update-ref", "-d", f"refs/remotes/origin/{each}")
+    team.dev.git("update-ref", "refs/remotes/origin/develop", team.head("develop"))
+    team.dev.git("remote", "set-head", "origin", "develop")
+    team.dev.git("checkout", "-q", "--detach", change)
+    said = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": change}
+    said |= {"CI_DEFAULT_BRANCH": "develop", "CI_COMMIT_BRANCH": name, "CI_COMMIT_BEFORE_SHA": ZEROES}
+    assert "owner-approval-missing" in team.dev.check("--ci", cwd=team.dev.path, **said).errors
     assert team.push(f"{team.head('develop')}:refs/heads/{name}").code == 0
 
 
