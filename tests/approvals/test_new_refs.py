@@ -309,6 +309,8 @@ def test_a_new_main_beside_another_default_branch_has_its_owners(tmp_path: Path,
         team.dev.try_git("update-ref", "-d", f"refs/remotes/origin/{each}")
     team.dev.git("update-ref", "refs/remotes/origin/develop", team.head("develop"))
     team.dev.git("remote", "set-head", "origin", "develop")
+    assert team.approve("alice", change, "--for", "refs/heads/develop").code == 0
+    refused(team, f"{change}:refs/heads/{name}")
     team.dev.git("checkout", "-q", "--detach", change)
     said = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": change}
     said |= {"CI_DEFAULT_BRANCH": "develop", "CI_COMMIT_BRANCH": name, "CI_COMMIT_BEFORE_SHA": ZEROES}
