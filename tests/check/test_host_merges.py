@@ -85,7 +85,9 @@ def test_each_merge_that_attributes_may_change_is_found(tmp_path: Path) -> None:
     choose = random.Random(1)
     cases = []
     for _ in range(often(5000)):
-        base = {path(choose): ("100644", text(choose)) for _ in range(choose.randint(1, 4))}
+        same = text(choose)
+        texts = [same if choose.random() < 0.7 else text(choose) for _ in range(choose.randint(1, 4))]
+        base = {path(choose): ("100644", each) for each in texts}
         trees = (base, moving(choose, base), editing(choose, base))
         cases += [trees] if all(map(is_tree, trees)) else []
     repo = Repo.create(tmp_path)
