@@ -129,18 +129,18 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
 
 
 def _default_beside(repository: Repository, ref: str | None) -> str | None:
-    """Return the commit of the default branch beside the branch that a full name means.
+    """Return the commit of the default branch beside a ref, or a commit without a name.
 
-    That is the remote's, also for a branch of this clone; a bare one may be a mirror, and has its own. It is
-    empty where that is not known; None if there is no remote, or the name means no branch.
+    That is the remote's, also for what is in this clone alone; a bare one may be a mirror, and has its own.
+    It is empty where that is not known, and None if there is no remote.
     """
-    if ref is None:
-        return None
-    if ref.startswith(BRANCHES) and repository.work_tree is None:
+    remote = None if ref is None else remote_of_ref(repository, ref)
+    if remote is None and repository.work_tree is None:
+        own = default_branch(repository)
         with Objects(repository) as objects:
-            found = resolve(objects, default_branch(repository) or "")
+            found = None if own is None else resolve(objects, own)
         return "" if found is None else found.oid
-    remote = usual_remote(repository) if ref.startswith(BRANCHES) else remote_of_ref(repository, ref)
+    remote = remote or usual_remote(repository)
     if remote is None:
         return None
     # Its symbolic ref alone: somebody may push a branch with the name HEAD.

@@ -159,7 +159,7 @@ class RefRules:
             if any(matches_ref([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         kept = {*self.destination.protects, *(self._defaults if listed is None else ())}
-        is_usual = listed is None and ref in USUAL_BRANCHES
+        is_usual = listed is None and not {*USUAL_BRANCHES}.isdisjoint(names)
         is_usual = is_usual and (self._names_itself(ref, USUAL_BRANCHES) or self._would_name_itself(ref))
         return True if is_usual or not kept.isdisjoint(names) else None
 
@@ -215,9 +215,11 @@ class RefRules:
         return self._lists(self.destination.reported.get(ref), ref, unlisted)
 
     def _would_name_itself(self, ref: str) -> bool:
-        """Return whether a ref is not on a server yet, where its own policy protects it as soon as it is."""
+        """Return whether a ref on a server has no policy yet, which protects it as soon as it is there."""
         tip = self.default_tip if self.destination.judges_all else None
-        return ref not in self.destination.had and tip is not None and not self.has_no_policy(tip)
+        had = self.commits.get(self.destination.had.get(ref, ""))
+        is_open = had is None or self.has_no_policy(had)
+        return is_open and tip is not None and not self.has_no_policy(tip)
 
     def is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""

@@ -37,6 +37,9 @@ def with_folder(pattern: str) -> str:
     last = folder.rpartition("/")[2]
     if not last or _WILDCARDS & set(last):
         return pattern
+    if folder.endswith(" "):
+        # At the end of a pattern a blank counts only with a backslash.
+        folder = f"{folder[:-1]}\\ "
     return folder if "/" in folder else f"/{folder}"
 
 

@@ -297,12 +297,18 @@ def test_a_file_that_one_side_has_and_the_other_moves_may_be_another_rename(
 
 
 @pytest.mark.parametrize("name", ["main", "master"])
-def test_a_new_main_beside_another_default_branch_has_its_owners(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_new_main_beside_another_default_branch_has_its_owners(
+    tmp_path: Path, name: str, *, is_new: bool
+) -> None:
     """Without a list its own policy protects it as soon as it is there: with the signers of who made it."""
     team = Team.make(tmp_path, GOVERNED)
     team.server.git("branch", "-m", "main", "develop")
     team.server.git("symbolic-ref", "HEAD", "refs/heads/develop")
     keys = {SIGNERS: key_of("mallory").allowed("mallory@example.com")}
+    if not is_new:
+        # It is from before the policy.
+        on_server(team, name, team.dev.ask("rev-list", "--max-parents=0", "HEAD"))
     change = commit_of(team.dev, team.head("develop"), keys)
     refused(team, f"{change}:refs/heads/{name}")
     for each in ("main", "master"):
@@ -314,8 +320,9 @@ def test_a_new_main_beside_another_default_branch_has_its_owners(tmp_path: Path,
     team.dev.git("checkout", "-q", "--detach", change)
     said = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": change}
     said |= {"CI_DEFAULT_BRANCH": "develop", "CI_COMMIT_BRANCH": name, "CI_COMMIT_BEFORE_SHA": ZEROES}
-    assert "owner-approval-missing" in team.dev.check("--ci", cwd=team.dev.path, **said).errors
-    assert team.push(f"{team.head('develop')}:refs/heads/{name}").code == 0
+    if is_new:
+        assert "owner-approval-missing" in team.dev.check("--ci", cwd=team.dev.path, **said).errors
+        assert team.push(f"{team.head('develop')}:refs/heads/{name}").code == 0
 
 
 def test_without_a_table_a_default_branch_with_signers_is_not_deleted(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def test_which_names_are_control_files(name: str, is_control: bool) -> None:
         ("a/*/**", "a/readme", False),
         ("deploy/*.tf", "deploy", False),
         ("/**", "readme", True),
+        ("deploy /**", "deploy /a", True),
+        ("a/deploy  /*", "a/deploy  ", True),
     ],
 )
 def test_who_owns_all_below_a_folder_owns_its_name(pattern: str, name: str, is_named: bool) -> None:
