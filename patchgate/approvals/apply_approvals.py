@@ -196,7 +196,7 @@ def approve_command(
         return None
     asked: list[str] = []
     judged_by = policy_from or _judged_by(repository, refused[0])
-    refs = {str(each.details["ref"]) for _, each in errors if each.rule == OWNER_RULE}
+    refs = {str(ref) for _, each in errors if each.rule == OWNER_RULE and (ref := each.details["ref"])}
     places = refused[0].lands_on
     if refused[0].source.kind == "merge" and len(places) == 1 and places[0].ref is not None:
         # It is judged beside the branch that gets it, whoever's policy judges.

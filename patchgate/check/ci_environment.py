@@ -38,7 +38,7 @@ def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
             "set it: Manage Jenkins, System, Jenkins URL",
         )
     for needed, parts in _PARTS:
-        part = next((each for each in parts if variables.get(each)), None)
+        part = next((name for name in sorted(variables) if name.startswith(parts) and variables[name]), None)
         if part is not None:
             raise UsageError(
                 f"{part} is set, and {needed} is not, so it is not known which engine this is",
@@ -290,12 +290,21 @@ _JENKINS = ("JENKINS_HOME", "HUDSON_HOME", "CHANGE_ID", "CHANGE_TARGET", "CHANGE
 """What Jenkins sets in any case."""
 
 _PARTS = (
-    ("GITHUB_ACTIONS", ("GITHUB_EVENT_NAME", "GITHUB_BASE_REF", "GITEA_ACTIONS", "FORGEJO_ACTIONS")),
-    ("GITLAB_CI", ("CI_PIPELINE_SOURCE", "CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")),
-    ("TF_BUILD", ("SYSTEM_PULLREQUEST_TARGETBRANCH", "BUILD_SOURCEBRANCH")),
-    ("BUILDKITE", ("BUILDKITE_COMMIT", "BUILDKITE_PULL_REQUEST")),
+    (
+        "GITHUB_ACTIONS",
+        ("GITHUB_EVENT_", "GITHUB_BASE_REF", "GITHUB_REF", "GITEA_ACTIONS", "FORGEJO_ACTIONS"),
+    ),
+    (
+        "GITLAB_CI",
+        ("CI_PIPELINE_SOURCE", "CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_TARGET_", "CI_COMMIT_BEFORE_SHA"),
+    ),
+    ("TF_BUILD", ("SYSTEM_PULLREQUEST_TARGET", "BUILD_SOURCE", "BUILD_REASON")),
+    (
+        "BUILDKITE",
+        tuple(f"BUILDKITE_{name}" for name in ("COMMIT", "BRANCH", "TAG", "PULL_", "MERGE_QUEUE_")),
+    ),
 )
-"""What names an engine, and what none sets without that: a container may get a part of the variables."""
+"""What names an engine, and how names begin that none sets without it: a container may get a part of them."""
 
 _ENGINES: tuple[tuple[str, str, Callable[[CiValues], CiEvent]], ...] = (
     ("GITHUB_ACTIONS", "GitHub Actions", _github),

@@ -510,7 +510,7 @@ def test_a_build_of_jenkins_that_does_not_say_so_is_refused(name: str) -> None:
         ("GITHUB_BASE_REF", "GITHUB_ACTIONS"),
         ("CI_MERGE_REQUEST_IID", "GITLAB_CI"),
         ("SYSTEM_PULLREQUEST_TARGETBRANCH", "TF_BUILD"),
-        ("BUILDKITE_PULL_REQUEST", "BUILDKITE"),
+        ("BUILDKITE_PULL_REQUEST_BASE_BRANCH", "BUILDKITE"),
     ],
 )
 def test_a_part_of_an_engine_s_variables_is_no_clone_without_an_engine(name: str, marker: str) -> None:
