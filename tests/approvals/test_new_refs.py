@@ -126,7 +126,7 @@ def test_an_approval_for_a_tag_that_is_moved_is_for_the_rules_that_the_tag_has(t
     team.dev.git("update-ref", "refs/remotes/origin/main", newer)
     change = commit_of(team.dev, team.dev.ask("rev-parse", "v9"), {"patchgate.toml": policy + LOOSER})
     assert team.approve("alice", change, "--for", TAG).code == 0
-    assert team.push(f"{change}:{TAG}").code == 0
+    assert team.push(f"+{change}:{TAG}").code == 0
 
 
 def test_a_tag_that_began_long_ago_is_not_moved_by_the_rules_of_then(tmp_path: Path) -> None:
