@@ -202,7 +202,7 @@ def test_the_repair_of_a_policy_keeps_the_last_id_that_could_be_read(
     answer = team.approve("alice", other, *place)
     if most == 2:
         assert answer.code == (3 if branch == "main" else 2)
-        answer = team.push(f"{same}:refs/heads/{branch}")
+        answer = team.push(f"{same}:refs/heads/{branch}", is_real=False)
         assert (answer.code, "are too many to read" in answer.err) == (3, True), answer.err
         return
     assert (answer.code, "another repository" in answer.err) == (2, True), answer.err
@@ -227,7 +227,7 @@ def test_an_id_inside_a_push_is_not_the_last_one_that_could_be_read(tmp_path: Pa
     for text, code in ((OTHER, 2), (NAMED, 0)):
         repair = commit_of(team.dev, team.head(), {"patchgate.toml": text})
         asked = team.approve("alice", repair, "--policy-from", "origin/main").code
-        answer = team.push(f"{repair}:refs/heads/main")
+        answer = team.push(f"{repair}:refs/heads/main", is_real=False)
         if kind == "no TOML":
             assert (asked, answer.code, "several repositories" in answer.err) == (3, 3, True), answer.err
         else:
