@@ -209,9 +209,9 @@ def approve_command(
         ("--policy-from", judged_by),
         ("--profile", profile),
         ("--for", min(refs, default=None)),
-        ("--repository", (refused[0].repository_for(places[0]) if is_signed and places else None) or None),
+        ("--repository", refused[0].repository_for(places[0]) if is_signed and places else None),
     ):
-        asked += [key, in_shell(text, "...")] if text is not None else []
+        asked += [key, in_shell(text, "...")] if text else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
     return " ".join([*words, "--sign"] if is_signed else words)
 

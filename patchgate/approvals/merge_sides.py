@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from patchgate.approvals.approved_commits import tree_of
 from patchgate.approvals.approved_slots import is_chosen
-from patchgate.approvals.owned_refs import differences
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
+from patchgate.git.trees import compare_trees
 from patchgate.report.verdict import ChangeVerdict
 
 
@@ -26,7 +26,7 @@ def chosen_sides(repository: Repository, change: ChangeVerdict) -> dict[RepoPath
     with Objects(repository) as objects:
         sides = [tree_of(objects, each) for each in parents]
         bases = [tree_of(objects, each) for each in common_ancestors(repository, *parents[:2])]
-        differing = {path for side in sides for path in differences(objects, side, after)}
+        differing = {path for side in sides for path in compare_trees(objects, side, after)}
         differing -= {file.path for file in change.change.files}
         found: dict[RepoPath, str | None] = {}
         for path in sorted(differing):

@@ -20,13 +20,13 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.check.repository_ids import repository_id, repository_of
 from patchgate.errors import UndecidedError
-from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source, pair_renames
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
+from patchgate.git.trees import compare_trees
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
@@ -185,12 +185,12 @@ def _views(objects: Objects, ref: ProtectedRef, before: str, now: str, after: st
         controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
         return _View(here, controls, there, rules_there)
 
-    here = differences(objects, before, after)
+    here = compare_trees(objects, before, after)
     if not ref.is_new or now == before:
         there = [before, now, *(tree_of(objects, each) for each in ref.other_bases)]
         yield view(here, there, there)
         return
-    unlike_now = differences(objects, now, after)
+    unlike_now = compare_trees(objects, now, after)
     yield view(unlike_now, [now], [now])
     rules = controls_of(objects, now, after, unlike_now)
     here |= {path: file for path, file in unlike_now.items() if path in rules}
@@ -288,12 +288,6 @@ class _Comparison:
             return True
         file, is_control = view.here[path], path in view.controls
         return any(each.covers(owned, file, is_control, self._contents) for each in self._made[path])
-
-
-def differences(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
-    """Map the paths in which two trees differ."""
-    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
-    return {file.path: file for file in files}
 
 
 def _require_readable(found: FoundPolicy, controls: Collection[RepoPath], here: Collection[RepoPath]) -> None:

@@ -15,14 +15,16 @@ from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.check.repository_ids import repository_of
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, solver
-from patchgate.git.diff import Detail, read_difference
+from patchgate.git.diff import Detail
 from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import GITLINK, TREE_MODE, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
+from patchgate.git.trees import compare_trees
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
@@ -159,7 +161,7 @@ class _UnionAttributes:
 def _joined_by_host(
     objects: Objects, sides: tuple[str, str], attributes_from: str | None, merges: TipMerges
 ) -> Merged:
-    """Make the merge of a host that follows `merge=union`: the paths that it joins by itself, and its tree.
+    """Make the merge of a host that follows `merge=union`: the paths that it joins on its own, and its tree.
 
     Those are the paths in conflict for which a `.gitattributes` may ask for it: that of a side, or of the
     default branch, which a bare repository follows (git 2.43 to 2.45; GitLab).
@@ -213,7 +215,7 @@ def _follows_renames(objects: Objects, base: str, sides: tuple[str, str]) -> boo
     """
     found = objects.headers([f"{each}^{{tree}}" for each in (base, *sides)])
     before, *after = (each.oid for each in found if each is not None)
-    differences = [_differences(objects, before, tree) for tree in after]
+    differences = [compare_trees(objects, before, tree) for tree in after]
     for tree, ours, theirs in zip(after, differences, reversed(differences), strict=True):
         made = Counter(_content(file.new) for file in ours.values() if file.old is None and file.new)
         gone = {path: _content(file.old) for path, file in ours.items() if file.old and file.new is None}
@@ -227,22 +229,18 @@ def _follows_renames(objects: Objects, base: str, sides: tuple[str, str]) -> boo
     return False
 
 
-def _differences(objects: Objects, before: str, after: str) -> dict[bytes, FileChange]:
-    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
-    return {file.path.raw: file for file in files}
-
-
 def _content(entry: Entry) -> tuple[str, str]:
     """Name what two entries have in common if git takes the one for the other without comparing them."""
     return entry.oid, "" if entry.is_file else entry.mode
 
 
-def _folders(paths: Iterable[bytes]) -> set[bytes]:
+def _folders(paths: Iterable[RepoPath]) -> set[bytes]:
     """List the folders above some paths."""
     found = set[bytes]()
     for path in paths:
-        while (path := path.rpartition(b"/")[0]) and path not in found:
-            found.add(path)
+        folder = path.raw
+        while (folder := folder.rpartition(b"/")[0]) and folder not in found:
+            found.add(folder)
     return found
 
 
@@ -294,7 +292,7 @@ def _rules(
     """Find the policies around a merge into the first of two trees.
 
     Args:
-        joined: what a host may make of it, with the conflicts that it joins by itself.
+        joined: what a host may make of it, with the conflicts that it joins on its own.
 
     Raises:
         UndecidedError: a conflict may make another file the policy.

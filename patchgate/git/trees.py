@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from patchgate.errors import UndecidedError
-from patchgate.git.diff import RAW, DiffReader
+from patchgate.git.diff import RAW, Detail, DiffReader, read_difference
 from patchgate.git.model import (
     TREE_MODE,
     Descent,
@@ -266,3 +266,13 @@ def entries_at(objects: Objects, trees: Iterable[str], path: bytes) -> dict[str,
         else:
             tree = words[1]
     return found
+
+
+def compare_trees(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
+    """Map the paths in which two trees differ; a file that moves is removed and added.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
+    return {file.path: file for file in files}
