@@ -6,11 +6,11 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
+from patchgate.check.host_merges import HostMerges
+from patchgate.check.judging_policy import PolicySides, is_control, judge_reading, restriction, undecided
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.check.repository_ids import repository_of
 from patchgate.errors import UndecidedError
@@ -20,22 +20,16 @@ from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import GITLINK, TREE_MODE, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.path import RepoPath
-from patchgate.git.pushes import common_ancestors, is_ancestor
+from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
-from patchgate.git.trees import compare_trees
-from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
-from patchgate.report.verdict import Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
 _ATTRIBUTES = b".gitattributes"
-# What lets git join two files in another way, and what lets it find other renames.
-_JOINING = (b"merge", b"binary", b"conflict-marker-size")
-_COMPARING = (b"-diff", b"binary")
 
 
 def add_coming_merge(
@@ -76,10 +70,9 @@ def add_coming_merge(
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
         joined = _joined_by_host(objects, sides, attributes_from, merges)
-        rules = _rules(objects, trees, merged, joined, asked)
+        rules = _rules(objects, trees, joined, asked)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        _require_plain_merge(objects, sides, attributes_from)
         _require_same_repository(objects, asked, rules.base, sides, [merged.tree, joined.tree])
         reading = LoadedChange(
             change=change,
@@ -88,12 +81,27 @@ def add_coming_merge(
             carried=partial(_carried, objects, merges, sides, change, detail, rules),
             solved=solver(repository, objects, joined, joined.tree, detail, store.variables),
         ).with_overlay(merged.tree, ())
-        verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
+        verdict = _judge(objects, reading, rules, sides)
     if verdict.verdict is Verdict.ACCEPTED and not verdict.owned:
         return report
     note = f"the merge of {tip[:SHORT_OID]} into this branch"
     findings = tuple(replace(each, notes=(*each.notes, f"by {note}")) for each in verdict.findings)
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
+
+
+def _judge(
+    objects: Objects, reading: LoadedChange, rules: PolicySides, sides: tuple[str, str]
+) -> ChangeVerdict:
+    """Judge what the merge combines: undecided where another host may combine something else."""
+    try:
+        hosts = HostMerges(objects, sides)
+        hosts.require_one_policy()
+        verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
+        if verdict.verdict is Verdict.ACCEPTED:
+            hosts.require_one_result(restriction(rules, (Profile.COMMIT,)))
+    except UndecidedError as error:
+        return undecided(reading, rules, Profile.COMMIT, error)
+    return verdict
 
 
 def _carried(
@@ -183,79 +191,6 @@ def _joined_by_host(
     return Merged(joined.tree, left)
 
 
-def _require_plain_merge(objects: Objects, sides: tuple[str, str], attributes_from: str | None) -> None:
-    """Require that a host merges as git does without attributes, but for conflicts that it joins.
-
-    Several merge bases are merged first. A file that counts as binary is compared otherwise to find out
-    whether it was renamed (the CR before an LF counts): each that does may be another pair.
-
-    Raises:
-        UndecidedError: a `.gitattributes` of a side, or of the default branch, may say otherwise.
-    """
-    bases = common_ancestors(objects.repository, *sides)
-    words: tuple[bytes, ...] = ()
-    if len(bases) > 1:
-        words = (*_JOINING, *_COMPARING)
-    elif any(_follows_renames(objects, base, sides) for base in bases):
-        words = _COMPARING
-    named = (*sides, *([attributes_from] if attributes_from else []))
-    if words and (attributes_from == "" or _attributes_say(objects, named, words)):
-        base, tip = (side[:SHORT_OID] for side in sides)
-        raise UndecidedError(
-            f"a .gitattributes may say how a host merges {tip} into {base}: another merge may come of that",
-            f"merge or rebase onto {base}",
-        )
-
-
-def _follows_renames(objects: Objects, base: str, sides: tuple[str, str]) -> bool:
-    """Return whether a merge depends on which files git finds alike.
-
-    One side removes a file, or all of a folder, and the other one changes that, or adds to the folder. A file
-    that is moved as it is needs no comparison.
-    """
-    found = objects.headers([f"{each}^{{tree}}" for each in (base, *sides)])
-    before, *after = (each.oid for each in found if each is not None)
-    differences = [compare_trees(objects, before, tree) for tree in after]
-    for tree, ours, theirs in zip(after, differences, reversed(differences), strict=True):
-        made = Counter(_content(file.new) for file in ours.values() if file.old is None and file.new)
-        gone = {path: _content(file.old) for path, file in ours.items() if file.old and file.new is None}
-        moved = Counter(gone.values())
-        edited = (path for path in gone if path in theirs and theirs[path].new is not None)
-        if any(moved[gone[path]] > made[gone[path]] for path in edited):
-            return True
-        left = {folder for folder in _folders(gone) if objects.entry(tree, folder) is None}
-        if not left.isdisjoint(_folders(path for path, file in theirs.items() if file.old is None)):
-            return True
-    return False
-
-
-def _content(entry: Entry) -> tuple[str, str]:
-    """Name what two entries have in common if git takes the one for the other without comparing them."""
-    return entry.oid, "" if entry.is_file else entry.mode
-
-
-def _folders(paths: Iterable[RepoPath]) -> set[bytes]:
-    """List the folders above some paths."""
-    found = set[bytes]()
-    for path in paths:
-        folder = path.raw
-        while (folder := folder.rpartition(b"/")[0]) and folder not in found:
-            found.add(folder)
-    return found
-
-
-def _attributes_say(objects: Objects, commits: Sequence[str], words: Sequence[bytes]) -> bool:
-    """Return whether a `.gitattributes` of some commits has any of some words."""
-    for each in commits:
-        raw = objects.repository.output("ls-tree", "-r", "-z", "--full-tree", each)
-        lines = (line.partition(b"\t") for line in raw.split(b"\0"))
-        files = [entry.split() for entry, _, path in lines if path.rpartition(b"/")[2] == _ATTRIBUTES]
-        texts = [objects.read(oid.decode("ascii")) for _, kind, oid in files if kind == b"blob"]
-        if any(word in text for text in texts for word in words):
-            return True
-    return False
-
-
 def _require_same_repository(
     objects: Objects,
     asked: CheckOptions,
@@ -286,36 +221,20 @@ def _require_same_repository(
         )
 
 
-def _rules(
-    objects: Objects, trees: Sequence[str], merged: Merged, joined: Merged, asked: CheckOptions
-) -> PolicySides:
+def _rules(objects: Objects, trees: Sequence[str], joined: Merged, asked: CheckOptions) -> PolicySides:
     """Find the policies around a merge into the first of two trees.
 
     Args:
         joined: what a host may make of it, with the conflicts that it joins on its own.
-
-    Raises:
-        UndecidedError: a conflict may make another file the policy.
     """
     policies = TreePolicies(objects)
     policy_from = asked.policy_from or ""
     header = objects.header(policy_from + "^{tree}")
     judging = trees[0] if header is None else header.oid
     before, base, theirs = (policies.at(policies.key(tree)) for tree in (judging, *trees))
-    is_in_pyproject = base.from_pyproject or theirs.from_pyproject
-    left = ({CONFIG_FILE.raw, PYPROJECT_FILE.raw} & merged.conflicts.keys()) - joined.conflicts.keys()
-    after = policies.at(policies.key(joined.tree))
-    if CONFIG_FILE.raw in left or (left and is_in_pyproject):
-        # Who solves it decides about the policy.
-        after = FoundPolicy()
-    elif left and after.fault is not None:
-        raise UndecidedError(
-            f"the merge into this branch has a conflict in {PYPROJECT_FILE.quoted}, maybe in its policy",
-            "merge or rebase onto the branch",
-        )
     return PolicySides(
         replace(before, tree=judging),
-        after,
+        policies.at(policies.key(joined.tree)),
         place=asked.place or policy_from[:SHORT_OID],
         hooks_named=policies.names_patchgate(trees[0]),
         base=base,

@@ -138,7 +138,7 @@ def judge_reading(
         own = _proposed(rules, controls, policy)
         merged = _merged_folders(objects, reading)
     except PatchgateError as error:
-        return replace(_undecided(reading, rules, profile, error), profile_reason=reason)
+        return replace(undecided(reading, rules, profile, error), profile_reason=reason)
     declaring, new = _declaring(rules, policy)
     scene = FactSources(
         objects=objects,
@@ -425,7 +425,7 @@ def _proposed(rules: PolicySides, controls: frozenset[RepoPath], judging: Policy
     return own
 
 
-def _undecided(
+def undecided(
     reading: LoadedChange, rules: PolicySides, profile: Profile, error: PatchgateError
 ) -> ChangeVerdict:
     """Make the verdict of a change that no policy could judge: governance has the reason."""

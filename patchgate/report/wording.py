@@ -80,14 +80,16 @@ def name_change(verdict: ChangeVerdict) -> str:
 def gates_without_outcome(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
     """Return the gates without an outcome; at least one for every undecided change.
 
-    A gate that was not run does not count once the change is rejected: an earlier gate has decided.
+    Those that could not decide come first: they say why. A gate that was not run does not count once the
+    change is rejected: an earlier gate has decided.
     """
     owing = {Outcome.UNDECIDED}
     if verdict.verdict is not Verdict.REJECTED:
         owing = set(Outcome) - {Outcome.PASS, Outcome.NOT_APPLICABLE}
         if not verdict.gates:
             return (GateOutcome("judge", Outcome.NOT_RUN, "no gate has checked the change"),)
-    return tuple(gate for gate in (*verdict.gates, *verdict.context_gates) if gate.outcome in owing)
+    found = (gate for gate in (*verdict.gates, *verdict.context_gates) if gate.outcome in owing)
+    return tuple(sorted(found, key=lambda gate: gate.outcome is not Outcome.UNDECIDED))
 
 
 def describe_gate(gate: GateOutcome) -> str:
