@@ -21,6 +21,7 @@ from patchgate.git.pushes import (
     is_ancestor,
     nearest_first_parent,
     parents_of,
+    remote_names,
     remote_of,
     remote_of_ref,
     usual_remote,
@@ -179,7 +180,7 @@ class _Remotes:
             judged_by: the name of the revision whose policy judges.
         """
         self._repository = repository
-        self._all = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+        self._all = remote_names(repository)
         self._chosen = None if judged_by is None else _remote_named(repository, judged_by)
         self._name = self._chosen or usual_remote(repository)
 

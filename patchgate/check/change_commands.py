@@ -16,7 +16,7 @@ from patchgate.check.policy_lookup import CheckOptions, requested_policy
 from patchgate.commands.trusted_commands import CommandTrust, read_allowed
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES
+from patchgate.git.pushes import BRANCHES, USUAL_BRANCHES
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.policy.command import ordered_commands
@@ -165,9 +165,6 @@ def _trusted_tree(objects: Objects, asked: CheckOptions) -> tuple[str, str | Non
     if asked.policy_from is not None:
         named = tree_named(objects, asked.policy_from)
         return asked.place or asked.policy_from, None if named is None else named[0]
-    # Imported here: with `trustRef`, and in a repository without commands, it is not needed.
-    from patchgate.check.protected_refs import USUAL_BRANCHES
-
     for remote in _remotes(objects.repository):
         for branch in ("HEAD", *(name.removeprefix(BRANCHES) for name in USUAL_BRANCHES)):
             ref = f"refs/remotes/{remote}/{branch}"

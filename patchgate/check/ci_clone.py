@@ -10,12 +10,11 @@ import os
 from collections.abc import Sequence
 
 from patchgate.check.ci_event import CiEvent, EventKind
-from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
 from patchgate.check.repository_ids import repository_id
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, is_ancestor
+from patchgate.git.pushes import BRANCHES, USUAL_BRANCHES, is_ancestor
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.ref_names import ignores_case
 from patchgate.git.repository import Repository

@@ -44,12 +44,9 @@ class HostMerges:
         bases = common_ancestors(objects.repository, *sides)
         if len(bases) > _MOST_BASES:
             raise self._undecided(f"{self._tip} and {self._branch} have {len(bases)} merge bases")
-        # What two merge bases come from.
-        shared = common_ancestors(objects.repository, *bases) if len(bases) == 2 else []
-        self._sides, self._bases, self._shared = (
-            [each.oid for each in objects.headers([f"{one}^{{tree}}" for one in commits]) if each is not None]
-            for commits in (sides, bases, shared)
-        )
+        found = objects.headers([f"{each}^{{tree}}" for each in (*sides, *bases)])
+        trees = [each.oid for each in found if each is not None]
+        self._sides, self._bases = trees[:2], trees[2:]
 
     def require_one_policy(self) -> None:
         """Require that no lines of both sides are joined to the policy of the merge.
@@ -81,8 +78,7 @@ class HostMerges:
             return path.raw == PYPROJECT_FILE.raw or is_restricted(path)
 
         for path in sorted(filter(is_guarded, unsure)):
-            sides = {self._objects.entry(tree, path.raw) for tree in self._sides}
-            if len(sides) > 1 and len(self._before(path)) > 1:
+            if len({self._objects.entry(tree, path.raw) for tree in self._sides}) > 1:
                 raise self._undecided(f"the merge bases differ in {path.quoted}, and so do both sides")
         for base in self._bases:
             changes = [self._compared(base, tree) for tree in self._sides]
@@ -105,14 +101,8 @@ class HostMerges:
                         )
 
     def _before(self, path: RepoPath) -> set[Entry | None]:
-        """List what a host may begin with at a path: more than one where merging the merge bases decides."""
-        found = {self._objects.entry(tree, path.raw) for tree in self._bases}
-        if len(self._bases) == len(found) == 2 and None not in found and len(self._shared) == 1:
-            # It is at this path everywhere, so no rename leads there; one of the two has changed it.
-            (shared,) = self._shared
-            if (had := self._objects.entry(shared, path.raw)) in found:
-                return found - {had}
-        return found
+        """List what hosts may begin with at a path: not all of them merge several merge bases first."""
+        return {self._objects.entry(tree, path.raw) for tree in self._bases}
 
     def _compared(self, before: str, after: str) -> _Changes:
         return compare_trees(self._objects, before, after)

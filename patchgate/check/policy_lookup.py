@@ -9,7 +9,16 @@ from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, default_branch, remote_of, remote_of_ref, usual_remote
+from patchgate.git.pushes import (
+    BRANCHES,
+    NOTES,
+    USUAL_BRANCHES,
+    default_branch,
+    remote_names,
+    remote_of,
+    remote_of_ref,
+    usual_remote,
+)
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
@@ -128,21 +137,21 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
     )
 
 
-def _default_beside(repository: Repository, ref: str | None) -> str | None:
+def _default_beside(repository: Repository, ref: str | None) -> str:
     """Return the commit of the default branch beside a ref, or a commit without a name.
 
     That is the remote's, also for what is in this clone alone; a bare one may be a mirror, and has its own.
-    It is empty where that is not known, and None if there is no remote.
+    Without a remote it is main or master. It is empty where that is not known.
     """
     remote = None if ref is None else remote_of_ref(repository, ref)
-    if remote is None and repository.work_tree is None:
-        own = default_branch(repository)
+    if remote is None and (repository.work_tree is None or not remote_names(repository)):
+        names = USUAL_BRANCHES if repository.work_tree is not None else [default_branch(repository)]
         with Objects(repository) as objects:
-            found = None if own is None else resolve(objects, own)
-        return "" if found is None else found.oid
+            found = (resolve(objects, name) for name in names if name is not None)
+            return next((each.oid for each in found if each is not None), "")
     remote = remote or usual_remote(repository)
     if remote is None:
-        return None
+        return ""
     # Its symbolic ref alone: somebody may push a branch with the name HEAD.
     there = remote_of(repository, remote)
     return "" if there.default is None else there.had.get(there.default, "")
@@ -204,6 +213,12 @@ def trusted_options(repository: Repository) -> CheckOptions:
     ref = rest.rstrip("\0\n")
     if not ref:
         return CheckOptions()
+    if ref.startswith(NOTES):
+        # They are judged without it, so anybody may push what judges.
+        raise UndecidedError(
+            f"the policy is read from {printable(ref)}, and notes have no owners",
+            f"git config {TRUST_KEY} refs/heads/main",
+        )
     _require_untracked(repository, origin.removeprefix("file:"))
     found = repository.git("show-ref", "--verify", "--hash", "--", ref, answers=ANY_CODE)
     if found.code != 0:

@@ -14,7 +14,15 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.repository_ids import repository_id
 from patchgate.errors import ConfigError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor
+from patchgate.git.pushes import (
+    BRANCHES,
+    NOTES,
+    TAGS,
+    USUAL_BRANCHES,
+    FirstParentLines,
+    RefUpdate,
+    is_ancestor,
+)
 from patchgate.git.quoting import printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
@@ -24,7 +32,6 @@ from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.values import dataclass, field
 
-USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
 _SHARED_BRANCHES = tuple(
     BRANCHES + name
     for name in (

@@ -11,10 +11,10 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache, partial
 
-from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
+from patchgate.check.protected_refs import RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit, commits_not_in, count_commits_not_in
-from patchgate.git.pushes import NOTES, TAGS, RefUpdate, Remote
+from patchgate.git.pushes import NOTES, TAGS, USUAL_BRANCHES, RefUpdate, Remote
 from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from patchgate.check.gate import at_policy_level
 from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
-from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.components.commit_reports import CommitReports, is_among
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.pushes import common_ancestor, is_ancestor
+from patchgate.git.pushes import USUAL_BRANCHES, common_ancestor, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role

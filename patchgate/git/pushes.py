@@ -21,6 +21,7 @@ from patchgate.values import dataclass, field
 BRANCHES = "refs/heads/"
 TAGS = "refs/tags/"
 NOTES = "refs/notes/"
+USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
 _TRACKING = "refs/remotes/"
 _HEX = re.compile(r"[0-9a-f]+")
 _ZEROES = ("0" * 40, "0" * 64)
@@ -155,9 +156,14 @@ def remote_of_ref(repository: Repository, ref: str) -> str | None:
     return max(known, key=len, default=first)
 
 
+def remote_names(repository: Repository) -> list[str]:
+    """List the remotes that git knows."""
+    return repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+
+
 def usual_remote(repository: Repository) -> str | None:
     """Return origin, or the only remote; None if there is none, or several others."""
-    names = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+    names = remote_names(repository)
     return "origin" if "origin" in names else names[0] if len(names) == 1 else None
 
 

@@ -18,6 +18,7 @@ from patchgate import __version__
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.active_hooks import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.objects import Objects
+from patchgate.git.pushes import NOTES
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import is_name, resolve
@@ -289,6 +290,8 @@ def resolve_ref(repository: Repository, ref: str) -> str:
             raise UsageError(f"{shown} is not a ref, so it would never move", _LIKE)
         if objects.header(found.oid + "^{commit}") is None:
             raise UsageError(f"{shown} does not name a commit", _LIKE)
+    if found.ref.startswith(NOTES):
+        raise UsageError(f"{shown} is below {NOTES}, where anybody may push without owners", _LIKE)
     return found.ref
 
 

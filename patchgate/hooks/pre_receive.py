@@ -12,12 +12,19 @@ from collections.abc import Mapping, Sequence
 from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.check.protected_refs import USUAL_BRANCHES, Destination
+from patchgate.check.protected_refs import Destination
 from patchgate.check.pushes import judge_received
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
+from patchgate.git.pushes import (
+    BRANCHES,
+    USUAL_BRANCHES,
+    RefUpdate,
+    default_branch,
+    read_received,
+    refs_below,
+)
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.ref_names import require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for

@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING
 from patchgate.check.gate import at_policy_level
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.push_commands import add_to_ref
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, common_ancestor, is_ancestor, peel
+from patchgate.git.pushes import (
+    BRANCHES,
+    USUAL_BRANCHES,
+    RefUpdate,
+    Remote,
+    common_ancestor,
+    is_ancestor,
+    peel,
+)
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile

@@ -352,6 +352,20 @@ def test_where_it_is_not_known_which_repository_this_is_no_approval_counts(tmp_p
         # A branch of that name may be anybody's.
         named = commit_of(team.dev, change, {"patchgate.toml": INFRA.replace(ID, "repository-2")})
         team.dev.git("update-ref", "refs/remotes/origin/HEAD", named)
+    # Of several remotes none is the usual one, and without any it is main.
+    team.dev.git("update-ref", BRANCH, "refs/remotes/origin/release/9")
+    asked = ("--policy-from", BRANCH, f"{BRANCH}..HEAD")
+    team.dev.git("remote", "rename", "origin", "one")
+    assert team.dev.check(*asked, CI="true").code == 3
+    team.dev.git("remote", "add", "two", str(team.server.path))
+    assert team.dev.check(*asked, CI="true").code == 3
+    for name in ("one", "two"):
+        team.dev.git("remote", "remove", name)
+    assert team.dev.check(*asked, CI="true").code == 0
+    team.dev.git("branch", "-f", "main", team.head())
+    assert team.dev.check(*asked, CI="true").code == 1
+    team.dev.git("branch", "-D", "main")
+    assert team.dev.check(*asked, CI="true").code == 3
 
 
 def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:

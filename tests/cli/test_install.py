@@ -319,12 +319,14 @@ def test_a_trusted_ref_is_checked_and_written_by_its_full_name(repo: Repo) -> No
         ("--all", "--all is not a valid"),
         ("a\nb", "a\\nb is not a valid"),
         ("blob", "a commit"),
+        ("refs/notes/policy", "without owners"),
     ],
 )
 def test_what_cannot_be_trusted_is_refused_before_anything_is_written(
     repo: Repo, ref: str, said: str
 ) -> None:
     repo.git("update-ref", "refs/tags/blob", repo.ask("rev-parse", "HEAD:a"))
+    repo.git("update-ref", "refs/notes/policy", "HEAD")
     before = state(repo.path / ".git")
     answer = repo.cli("install", "--trust-ref", ref)
     assert (answer.code, answer.out) == (2, "")

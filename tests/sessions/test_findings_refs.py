@@ -430,3 +430,13 @@ def test_a_push_into_a_namespace_is_undecided(tmp_path: Path, line: str) -> None
     assert server.ask("for-each-ref") == before
     # Without one, what is good is received.
     dev.git("push", "-q", "origin", "main:refs/heads/new")
+
+
+def test_a_trusted_ref_is_no_note(tmp_path: Path) -> None:
+    """The built-in rules alone judge notes, so anybody may push them."""
+    repo = Repo.create(tmp_path)
+    repo.policy(POLICY)
+    repo.git("update-ref", "refs/notes/policy", "HEAD")
+    repo.git("config", KEY, "refs/notes/policy")
+    answer = repo.check("HEAD")
+    assert (answer.code, "refs/notes/policy" in answer.error["message"]) == (3, True)

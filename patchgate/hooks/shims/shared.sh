@@ -132,9 +132,12 @@ ask_difference() {
         --diff-algorithm=myers --inter-hunk-context=0 --submodule=short "$@"
 }
 
-# Print the input from git again.
+# Print the input from git again. To take its last newline off would cost bash the square of its length.
 print_lines() {
-    [ -z "$lines" ] || printf '%s\n' "${lines%"$nl"}" 2>/dev/null
+    case $lines in
+    '' | *"$nl") printf '%s' "$lines" ;;
+    *) printf '%s\n' "$lines" ;;
+    esac 2>/dev/null
 }
 
 # Run patchgate; 126 and 127 mean that it could not be started.
