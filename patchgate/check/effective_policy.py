@@ -13,6 +13,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
+from patchgate.policy.file_kinds import may_have_table
 from patchgate.policy.policy import Decision, Key, Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.schema import DIGEST, Schema, Shape, about, document_schema
@@ -140,8 +141,7 @@ def differs_on_disk(repository: Repository, force: EffectivePolicy) -> str | Non
         if raw is None or (name == force.policy.file and raw == force.policy.raw):
             files += [name] if raw is not None else []
             continue
-        if name == "pyproject.toml" and b"patchgate" not in raw and b"\\" not in raw:
-            # The same quick look as in `parse_pyproject`.
+        if name == "pyproject.toml" and not may_have_table(raw):
             continue
         # pydantic, 120 ms: only where the bytes differ.
         from patchgate.policy.config import parse, parse_pyproject

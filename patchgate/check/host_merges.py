@@ -7,7 +7,6 @@ is made here says what will land.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 
@@ -19,12 +18,10 @@ from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import BIG_FILE
 from patchgate.git.trees import compare_trees
-from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE, may_have_table
 from patchgate.report.wording import SHORT_OID
 
 _MOST_BASES = 16
-# A name of the table, as it is or escaped; not a requirement ("patchgate>=1"), which is no key.
-_TABLE = re.compile(rb"(?<![\"'])patchgate|patchgate(?! *[<>=~!\[;@])|\\[uUx]")
 _Changes = Mapping[RepoPath, FileChange]
 
 
@@ -111,7 +108,7 @@ class HostMerges:
         if project is None or not project.is_file:
             return False
         is_big = self._objects.sizes([project.oid])[project.oid] > BIG_FILE
-        return is_big or _TABLE.search(self._objects.read(project.oid)) is not None
+        return is_big or may_have_table(self._objects.read(project.oid))
 
     def _undecided(self, why: str) -> UndecidedError:
         return UndecidedError(

@@ -24,6 +24,16 @@ CONTROLS_BY_NAME = (CONFIG_FILE, RepoPath(_FOLDER + b"/"))
 """The control files by name, for messages: a file and a folder."""
 POLICY_PATHS = "@policy"
 """The word for the control files, among the paths of `[[owners]]`."""
+# Plain or escaped, but for a requirement ("patchgate>=1"): that is no key.
+_TABLE = re.compile(rb"(?<![\"'])patchgate|patchgate(?! *[<>=~!\[;@])|\\[uUx]")
+
+
+def may_have_table(project: bytes) -> bool:
+    """Check whether something in a `pyproject.toml` may be the name of patchgate's table.
+
+    Else it has none, also where it is no TOML.
+    """
+    return _TABLE.search(project) is not None
 
 
 def is_control_by_name(path: RepoPath) -> bool:

@@ -19,7 +19,7 @@ from patchgate.errors import ConfigError, Mistake, OutOfTimeError, UndecidedErro
 from patchgate.git.model import TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
-from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE, may_have_table
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import Config
@@ -194,8 +194,8 @@ class TreePolicies:
         return config
 
     def _parse_project(self, raw: bytes) -> Config | None:
-        # The same quick check as in `parse_pyproject`: most projects do not mention patchgate.
-        if b"patchgate" not in raw and b"\\" not in raw:
+        # As in `parse_pyproject`: most projects do not mention patchgate.
+        if not may_have_table(raw):
             return None
         config = self._cache.load(raw, "pyproject.toml")
         if config is None:

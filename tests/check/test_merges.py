@@ -323,7 +323,8 @@ def test_an_old_merge_is_no_change_of_the_rules_because_main_has_changed_them_si
     repo.git("checkout", "-q", "main")
     repo.commit({"pyproject.toml": text.format("k = 1\n") + 'deny_prefixes = ["runs"]\n'})
     answer = repo.check("main..old", "--policy-from", "main")
-    assert [change["verdict"] for change in answer.changes] == ["accepted", "accepted"]
+    # The last one is the merge into main that will be: another host may join other lines of the policy.
+    assert [change["verdict"] for change in answer.changes] == ["accepted", "accepted", "undecided"]
 
 
 def joined_lines(repo: Repo, files: int) -> str:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from patchgate.errors import ConfigError, Mistake
 from patchgate.policy import config, toml_lines
 from patchgate.policy.config import parse, parse_pyproject
+from patchgate.policy.file_kinds import may_have_table
 from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.settings import Config
 from patchgate.policy.validators import check_pattern, version_satisfies
@@ -189,6 +190,31 @@ def test_a_table_whose_name_is_spelled_with_escapes_is_found() -> None:
     found = parse_pyproject(b'[tool."\\u0070atchgate".policy]\ndeny = ["a"]', "pyproject.toml")
     assert found is not None
     assert found.policy.deny == ("a",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['a = ["patchgate>=1"]', "a = ['patchgate[x] ~= 1']", 'a = "\\\\."', '"patchgate >= 1" = 2', "a = 1"],
+)
+def test_a_file_that_names_no_table_is_none_also_where_it_is_no_toml(line: str) -> None:
+    assert parse_pyproject(line.encode(), "pyproject.toml") is None
+    assert parse_pyproject(f"{line}\n[the guide".encode(), "pyproject.toml") is None
+
+
+_NAMES = ["patchgate", "patch\\u0067ate", "\\U00000070atchgate", "patchgate>=1", "patchgate [x]", "a"]
+_MARKS = ['"', "'", '"""', "'''", ".", "=", ",", "[", "]", "{", "}", " ", "\n", "#", "\\", "1", '="x"\n']
+_STARTS = ["tool", "tool.", '[tool."', "[tool]\n", "=1\n"]
+
+
+@settings(max_examples=often(20_000))
+@given(st.lists(st.sampled_from([*_NAMES, *_MARKS, *_STARTS]), max_size=8).map("".join))
+def test_what_toml_reads_as_the_table_is_found_by_the_quick_look(text: str) -> None:
+    try:
+        tool = tomllib.loads(text).get("tool")
+    except tomllib.TOMLDecodeError:
+        return
+    if isinstance(tool, dict) and "patchgate" in tool:
+        assert may_have_table(text.encode())
 
 
 def test_keys_of_mistakes_in_a_pyproject_begin_with_the_table() -> None:

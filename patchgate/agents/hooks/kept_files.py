@@ -34,7 +34,8 @@ def changes_policy(path: str, before: bytes | None, after: bytes | None) -> bool
     if small == _PRE_COMMIT:
         return b"patchgate" in both
     if small == _PYPROJECT:
-        return b"patchgate" in both and _table(before) != _table(after)
+        is_named = b"patchgate" in both or b"\\" in both
+        return is_named and _table(before) != _table(after)
     return is_policy_by_name(path)
 
 
