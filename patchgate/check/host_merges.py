@@ -8,11 +8,11 @@ is made here says what will land.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from patchgate.errors import UndecidedError
 from patchgate.git.merge_paths import Restricted
-from patchgate.git.model import Entry, FileChange
+from patchgate.git.model import TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
@@ -53,8 +53,8 @@ class HostMerges:
         """
         for path in (CONFIG_FILE, PYPROJECT_FILE):
             sides = [self._objects.entry(tree, path.raw) for tree in self._sides]
-            before = self._before(path)
-            if sides[0] == sides[1] or (len(before) == 1 and not before.isdisjoint(sides)):
+            before = [self._objects.entry(tree, path.raw) for tree in self._bases]
+            if sides[0] == sides[1] or (len(before) == 1 and before[0] in sides):
                 continue
             if path == CONFIG_FILE or any(self._may_have_table(each) for each in sides):
                 raise self._undecided(
@@ -68,38 +68,40 @@ class HostMerges:
             UndecidedError: what comes to such a path depends on how a host finds renames, or merges several
                 merge bases first.
         """
-        several = self._bases[1:]
-        unsure = {path for each in several for path in self._compared(self._bases[0], each)}
 
         def is_guarded(path: RepoPath) -> bool:
             return path.raw == PYPROJECT_FILE.raw or is_restricted(path)
 
-        for path in sorted(filter(is_guarded, unsure)):
-            if len({self._objects.entry(tree, path.raw) for tree in self._sides}) > 1:
-                raise self._undecided(f"the merge bases differ in {path.quoted}, and so do both sides")
+        if len(self._bases) > 1:
+            # What hosts make of the merge bases may be anything, also where these are alike.
+            for path, file in sorted(self._compared(*self._sides).items()):
+                is_one_sides = file.old is None or file.new is None
+                if is_restricted(path) or (is_one_sides and is_guarded(path)):
+                    raise self._undecided(
+                        f"there are several merge bases, and both sides differ in {path.quoted}"
+                    )
         for base in self._bases:
             changes = [self._compared(base, tree) for tree in self._sides]
             for tree, ours, theirs in zip(self._sides, changes, reversed(changes), strict=True):
-                edited = {path for path, file in theirs.items() if file.new is not None} | unsure
-                added = {path for path, file in theirs.items() if file.old is None} | unsure
                 new = sorted(path for path, file in ours.items() if file.old is None)
-                if _has_other_names(ours, edited, is_certain=not several):
+                if _has_other_names(ours, theirs):
                     for path in filter(is_guarded, new):
                         raise self._undecided(
                             f"{path.quoted} may be the new name of a file that one side has changed: hosts "
                             "find different renames"
                         )
-                left = _folders(path for path, file in ours.items() if file.new is None) & _folders(added)
-                for folder in sorted(left) if new else ():
-                    if self._objects.entry(tree, folder) is None:
-                        raise self._undecided(
-                            f"one side has left {RepoPath(folder).quoted}, where the other has new files: "
-                            "hosts may move these"
-                        )
+                if new:
+                    self._require_same_folders(tree, ours, theirs)
 
-    def _before(self, path: RepoPath) -> set[Entry | None]:
-        """List what hosts may begin with at a path: not all of them merge several merge bases first."""
-        return {self._objects.entry(tree, path.raw) for tree in self._bases}
+    def _require_same_folders(self, tree: str, ours: _Changes, theirs: _Changes) -> None:
+        gone = _folders(path for path, file in ours.items() if file.new is None)
+        for folder in sorted(gone & _folders(path for path, file in theirs.items() if file.old is None)):
+            entry = self._objects.entry(tree, folder)
+            if entry is None or entry.mode != TREE_MODE:
+                raise self._undecided(
+                    f"one side has left {RepoPath(folder).quoted}, where the other has new files: hosts may "
+                    "move these"
+                )
 
     def _compared(self, before: str, after: str) -> _Changes:
         return compare_trees(self._objects, before, after)
@@ -117,19 +119,16 @@ class HostMerges:
         )
 
 
-def _has_other_names(ours: _Changes, edited: Set[RepoPath], *, is_certain: bool) -> bool:
+def _has_other_names(ours: _Changes, theirs: _Changes) -> bool:
     """Return whether the new name is in doubt of a file that one side has removed, and the other changed.
 
     A file that is moved as it is, while no other one has its content, gets the same name from every host.
-
-    Args:
-        is_certain: whether all hosts begin with the same content.
     """
     made = Counter(_content(file.new) for file in ours.values() if file.old is None and file.new)
     gone = {path: _content(file.old) for path, file in ours.items() if file.old and file.new is None}
     moved = Counter(gone.values())
-    doubtful = gone.keys() & edited
-    return any(not is_certain or (moved[gone[path]], made[gone[path]]) != (1, 1) for path in doubtful)
+    edited = (path for path, file in theirs.items() if path in gone and file.new is not None)
+    return any((moved[gone[path]], made[gone[path]]) != (1, 1) for path in edited)
 
 
 def _content(entry: Entry) -> tuple[str, str]:

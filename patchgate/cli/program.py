@@ -14,7 +14,7 @@ from types import FrameType
 
 from patchgate.cli.output import internal_error, report_error, write_error
 from patchgate.errors import PatchgateError, Terminated
-from patchgate.exit_codes import INTERRUPTED, TERMINATED
+from patchgate.exit_codes import INTERRUPTED, TERMINATED, UNDECIDED
 
 _received: list[int] = []
 """Signals received so far; a library may turn what they raise into another error."""
@@ -27,6 +27,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    _use_utf8()
     # The process is short-lived: without the collector, checking a range takes 13 % less time.
     gc.disable()
     # An ignored signal (nohup, a background job) stays ignored.
@@ -53,6 +54,21 @@ def main() -> None:
         os.close(1)
     # Skips the cleanup of the interpreter, which costs 5 ms.
     os._exit(code)
+
+
+def _use_utf8() -> None:
+    """Start again with UTF-8 for all names where the locale has another encoding.
+
+    Git has bytes. By another encoding it would be asked for another ref or file than it named.
+    """
+    if sys.getfilesystemencoding() == "utf-8":
+        return
+    try:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    except OSError:
+        write_error("error: the locale has no UTF-8, and Python does not start with it")
+        write_error("help: set LC_ALL=C.UTF-8")
+        os._exit(UNDECIDED)
 
 
 def run(arguments: list[str]) -> int:

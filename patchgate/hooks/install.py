@@ -18,7 +18,7 @@ from patchgate import __version__
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.active_hooks import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import NOTES
+from patchgate.git.pushes import BRANCHES, NOTES, default_branch, refs_below
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import is_name, resolve
@@ -170,7 +170,7 @@ def install_hooks(
     interpreter = isolated_interpreter(program, environ)
     with lock_folder(repository, folder):
         # Existing commits are not checked later.
-        warnings = _settle_tips(repository)
+        warnings = (*_settle_tips(repository), *(_without_default(repository) if is_server else ()))
         is_news = trusted is not None and write_trust_ref(repository, trusted)
         hooks = tuple(
             install_hook(folder.path, name, hook_script(name, program, reinstall, interpreter))
@@ -210,6 +210,16 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
     oids = [oid.decode("ascii") for oid in (*tips.split(), *heads) if oid.strip(b"0")]
     warning = settle(repository.common_dir, oids)
     return (warning,) if warning else ()
+
+
+def _without_default(repository: Repository) -> tuple[str, ...]:
+    """Warn of a server whose HEAD names no branch, as where `git init --bare` chose another name."""
+    head, branches = default_branch(repository), refs_below(repository, BRANCHES.rstrip("/"))
+    if head in branches or not branches:
+        return ()
+    shown = "HEAD names no branch" if head is None else f"HEAD names {printable(head, 200)}, which is missing"
+    why = "the policy of the default branch judges what has none of its own"
+    return (f"{shown}; {why}: git symbolic-ref HEAD refs/heads/NAME",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ git's quarantine. `check.pushes` decides what is refused, and by which policy.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
@@ -19,6 +19,7 @@ from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import (
     BRANCHES,
+    NOTES,
     USUAL_BRANCHES,
     RefUpdate,
     default_branch,
@@ -30,7 +31,7 @@ from patchgate.git.ref_names import require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
-from patchgate.policy.tree_policies import TreePolicies
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
@@ -74,13 +75,13 @@ def judge_receive(
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)
     _require_old_values(updates, had)
-    is_new = any(each.old is None and each.ref.startswith(BRANCHES) for each in updates)
     # If HEAD names no branch, one of the usual names may exist.
     default = head if head in had and head.startswith(BRANCHES) else None
     signers = read_server_signers(repository)
-    if is_new and default is None:
-        _require_new_default(repository, head, is_signed=bool(signers))
     asked = replace(trusted_options(repository), in_bulk=in_bulk)
+    if default is None:
+        unruled = [each for each in updates if each.old is None or asked.policy_from is None]
+        _require_known_rules(repository, head, unruled, is_signed=bool(signers))
     here = Destination(
         "this repository",
         default,
@@ -126,8 +127,11 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
             )
 
 
-def _require_new_default(repository: Repository, head: str | None, *, is_signed: bool) -> None:
-    """Refuse a new branch where HEAD names none and one has owners: it could become the default one.
+def _require_known_rules(
+    repository: Repository, head: str | None, updates: Iterable[RefUpdate], *, is_signed: bool
+) -> None:
+    """Refuse a push where HEAD names no branch, and a branch has owners: those of the default one count for
+    what has no policy of its own, and a new branch could become it.
 
     Args:
         head: the ref that HEAD names, which is missing or no branch; None: it names none.
@@ -136,20 +140,34 @@ def _require_new_default(repository: Repository, head: str | None, *, is_signed:
     Raises:
         UndecidedError: there is such a branch.
     """
-    others = refs_below(repository, BRANCHES.rstrip("/"))
     with Objects(repository) as objects:
         policies = TreePolicies(objects)
-        for ref, oid in others.items():
+
+        def found(oid: str) -> tuple[str, FoundPolicy] | None:
             header = objects.header(oid + "^{tree}")
-            found = policies.at(policies.key(header.oid)) if header is not None else None
-            has_owners = found is not None and (
-                found.fault is not None or (found.policy is not None and bool(found.policy.config.owners))
-            )
-            if is_signed or (header is not None and (has_owners or has_signers(objects, header.oid))):
-                raise UndecidedError(
-                    f"HEAD names {_shown(head)}: a new branch could choose whose policy counts",
-                    f"an administrator runs, on the server: git symbolic-ref HEAD {in_shell(ref, 'REF')}",
-                )
+            return None if header is None else (header.oid, policies.at(policies.key(header.oid)))
+
+        def has_own(update: RefUpdate) -> bool:
+            old = found(update.old) if update.old and update.ref.startswith(BRANCHES) else None
+            return old is not None and not old[1].is_absent
+
+        if all(each.ref.startswith(NOTES) or has_own(each) for each in updates):
+            return
+        owned: list[str] = []
+        for ref, oid in refs_below(repository, BRANCHES.rstrip("/")).items():
+            there = found(oid)
+            if there is None:
+                continue
+            tree, rules = there
+            has_table = rules.policy is not None and bool(rules.policy.config.owners)
+            if is_signed or rules.fault is not None or has_table or has_signers(objects, tree):
+                owned.insert(len(owned) if rules.is_absent else 0, ref)
+    if owned:
+        raise UndecidedError(
+            f"HEAD names {_shown(head)}: it is not known whose policy counts where there is none, and a new "
+            "branch could choose it",
+            f"an administrator runs, on the server: git symbolic-ref HEAD {in_shell(owned[0], 'REF')}",
+        )
 
 
 def _shown(head: str | None) -> str:

@@ -279,6 +279,7 @@ def test_a_host_finds_no_other_rename_by_attributes(tmp_path: Path, attributes: 
         ({"x/f": "1\n"}, {"x/f": None, "y/g": "3\n"}, {"x/f": "2\n"}, 0),
         ({"x/f": "1\n"}, {"x/f": None, "y/f": "1\n"}, {"x/f": "2\n"}, 0),
         ({"d/s/f": "1\n"}, {"d/s/f": None, "e/s/f": "2\n"}, {"d/new": "3\n"}, 3),
+        ({"d/s/f": "1\n"}, {"d/s/f": None, "d": "1\n", "e/s/f": "2\n"}, {"d/new": "3\n"}, 3),
         ({"d/s/f": "1\n", "d/g": "1\n"}, {"d/s/f": None, "e/s/f": "2\n"}, {"d/new": "3\n"}, 0),
     ],
 )

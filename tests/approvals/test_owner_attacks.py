@@ -436,6 +436,47 @@ def test_where_head_names_no_branch_none_is_made_beside_one_with_owners(
     refused(team, f"{root}:refs/heads/{new}", rule="git symbolic-ref HEAD refs/heads/trunk")
 
 
+def test_where_head_names_no_branch_nothing_without_a_policy_moves_beside_one_with_owners(
+    tmp_path: Path,
+) -> None:
+    """What trunk lists is protected by the policy of the default branch, which is not known."""
+    listed = '[push]\nprotected_refs = ["refs/heads/trunk", "refs/heads/release/*", "refs/tags/v*"]\n'
+    team = Team.make(tmp_path, INFRA + listed)
+    root = team.dev.ask("rev-list", "--max-parents=0", "HEAD")
+    team.server.git("branch", "-m", "main", "trunk")
+    team.server.git("branch", "release/1", root)
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
+    change = commit_of(team.dev, root, {"infra/main.tf": "2\n"})
+    for ref in ("refs/heads/release/1", "refs/tags/v2"):
+        refused(team, f"{change}:{ref}", rule="git symbolic-ref HEAD refs/heads/trunk")
+    gone = f"{root} {'0' * 40} refs/heads/release/1\n"
+    assert team.server.answer_hook("pre-receive", gone.encode()).code == 3
+    # What has a policy of its own is judged by that, and notes by the built-in one.
+    plain = commit_of(team.dev, team.head("trunk"), {"b": "2\n"})
+    assert team.push(f"{plain}:refs/heads/trunk").code == 0
+    assert team.push(f"{root}:refs/notes/mine").code == 0
+
+
+def test_in_a_locale_with_another_encoding_a_default_branch_is_known_by_its_name(tmp_path: Path) -> None:
+    """Who pushes may choose the locale of the hook, and git is asked for refs by their bytes."""
+    branch = "refs/heads/hauptlinie-ü"
+    listed = f'[push]\nprotected_refs = ["{branch}", "refs/heads/release/*"]\n'
+    team = Team.make(tmp_path, INFRA + listed)
+    root = team.dev.ask("rev-list", "--max-parents=0", "HEAD")
+    team.server.git("update-ref", branch, "refs/heads/main")
+    team.server.git("symbolic-ref", "HEAD", branch)
+    team.server.git("update-ref", "-d", "refs/heads/main")
+    team.server.git("branch", "release/1", root)
+    team.server.git("fetch", "-q", str(team.dev.path), commit_of(team.dev, root, {"infra/main.tf": "2\n"}))
+    change = team.server.ask("rev-parse", "FETCH_HEAD")
+    line = f"{root} {change} refs/heads/release/1\n".encode()
+    for is_utf8 in ("1", "0"):
+        answer = team.server.run(
+            "hook", "pre-receive", stdin=line, LC_ALL="C", PYTHONUTF8=is_utf8, PYTHONCOERCECLOCALE="0"
+        )
+        assert (answer.code, "owner-approval-missing" in answer.out + answer.err) == (1, True)
+
+
 def test_under_a_broken_policy_no_tag_and_no_merge_with_a_change_of_its_own_lands(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/v*"]\n')
     dev, start = team.dev, team.dev.head()

@@ -283,6 +283,9 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
     answer = server.cli("install", "--server")
     assert (answer.code, answer.out) == (0, "installed in hooks: pre-receive\n")
     assert hooks_in(server.path / "hooks") == ["pre-receive"]
+    assert server.cli("install", "--server").err == ""
+    server.git("symbolic-ref", "HEAD", "refs/heads/none")
+    assert "git symbolic-ref HEAD" in server.cli("install", "--server").err
     assert server.cli("uninstall").out == "removed from hooks: pre-receive\n"
     assert hooks_in(server.path / "hooks") == []
 

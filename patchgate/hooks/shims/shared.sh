@@ -152,13 +152,13 @@ judge() {
 }
 
 # Start the program that was installed. Where its Python is known, that ignores PYTHONPATH, which may name a folder
-# of the working tree; the commands of the policy still see it.
+# of the working tree; the commands of the policy still see it. Names are UTF-8 in every locale.
 start_program() {
     if [ -z "$interpreter" ] || [ ! -x "$interpreter" ]; then
         "$patchgate" hook "$hook" "$@"
         return
     fi
-    "$interpreter" -E -P -c 'import sys
+    "$interpreter" -X utf8 -E -P -c 'import sys
 del sys.argv[0]
 try:
     from patchgate.cli.program import main
