@@ -65,8 +65,8 @@ class HostMerges:
         """Require that all hosts bring the same to where not everybody may change it.
 
         Raises:
-            UndecidedError: what comes to such a path depends on how a host finds renames, or merges several
-                merge bases first.
+            UndecidedError: what comes to such a path depends on how a host joins lines, finds renames, or
+                merges several merge bases first.
         """
 
         def is_guarded(path: RepoPath) -> bool:
@@ -82,6 +82,10 @@ class HostMerges:
                     )
         for base in self._bases:
             changes = [self._compared(base, tree) for tree in self._sides]
+            one, other = changes
+            for path in sorted(filter(is_restricted, one.keys() & other.keys())):
+                if one[path].new != other[path].new:
+                    raise self._undecided(f"both sides have changed {path.quoted}: hosts may join its lines")
             for tree, ours, theirs in zip(self._sides, changes, reversed(changes), strict=True):
                 new = sorted(path for path, file in ours.items() if file.old is None)
                 if _has_other_names(ours, theirs):

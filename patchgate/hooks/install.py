@@ -213,13 +213,25 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
 
 
 def _without_default(repository: Repository) -> tuple[str, ...]:
-    """Warn of a server whose HEAD names no branch, as where `git init --bare` chose another name."""
+    """Warn of a server where HEAD does not name the branch with the policy: it judges what has none."""
     head, branches = default_branch(repository), refs_below(repository, BRANCHES.rstrip("/"))
-    if head in branches or not branches:
+    with Objects(repository) as objects:
+        ruled = [ref for ref, oid in branches.items() if _has_policy(objects, oid)]
+    if not branches or head in ruled or (head in branches and not ruled):
         return ()
-    shown = "HEAD names no branch" if head is None else f"HEAD names {printable(head, 200)}, which is missing"
+    which = "has no policy" if head in branches else "is missing"
+    shown = "HEAD names no branch" if head is None else f"HEAD names {printable(head, 200)}, which {which}"
     why = "the policy of the default branch judges what has none of its own"
-    return (f"{shown}; {why}: git symbolic-ref HEAD refs/heads/NAME",)
+    return (f"{shown}; {why}: git symbolic-ref HEAD {in_shell((ruled or ['refs/heads/NAME'])[0], 'REF')}",)
+
+
+def _has_policy(objects: Objects, commit: str) -> bool:
+    from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE, may_have_table
+
+    names = (CONFIG_FILE, PYPROJECT_FILE)
+    found = [objects.header(f"{commit}:{name.raw.decode()}") for name in names]
+    config, project = (None if each is None else each.oid for each in found)
+    return config is not None or (project is not None and may_have_table(objects.read(project)))
 
 
 @dataclass(frozen=True, slots=True)

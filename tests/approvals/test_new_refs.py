@@ -298,6 +298,21 @@ def test_a_file_that_one_side_has_and_the_other_moves_may_be_another_rename(
     assert team.dev.check(*asked, CI="true").code == code
 
 
+def test_owned_lines_that_both_sides_have_changed_may_be_joined_to_others(tmp_path: Path) -> None:
+    """Git takes what main has, which is more than the head; by another program a line may come twice."""
+    team = Team.make(tmp_path, INFRA)
+    lines = [f"{number}\n" for number in range(20)]
+    began = commit_of(team.dev, team.head(), {"infra/f": "".join(lines)})
+    same = {"infra/f": "".join([*lines[:3], "new\n", *lines[3:]])}
+    on_server(team, "main", commit_of(team.dev, began, {"infra/f": f"{same['infra/f']}more\n"}))
+    head = commit_of(team.dev, began, same)
+    assert team.approve("alice", head, "--for", "refs/heads/main").code == 0
+    team.dev.git("checkout", "-q", "--detach", head)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    answer = team.dev.check(*asked, CI="true")
+    assert (answer.code, "infra/f" in answer.out) == (3, True)
+
+
 @pytest.mark.parametrize("name", ["main", "master"])
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_new_main_beside_another_default_branch_has_its_owners(

@@ -286,6 +286,12 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
     assert server.cli("install", "--server").err == ""
     server.git("symbolic-ref", "HEAD", "refs/heads/none")
     assert "git symbolic-ref HEAD" in server.cli("install", "--server").err
+    # A branch without a policy is the default one, beside one that has one.
+    server.git("branch", "none", "main")
+    assert server.cli("install", "--server").err == ""
+    server.git("fetch", "-q", str(repo.path), repo.commit({"patchgate.toml": "[policy]\n"}))
+    server.git("branch", "trunk", "FETCH_HEAD")
+    assert "git symbolic-ref HEAD refs/heads/trunk" in server.cli("install", "--server").err
     assert server.cli("uninstall").out == "removed from hooks: pre-receive\n"
     assert hooks_in(server.path / "hooks") == []
 
