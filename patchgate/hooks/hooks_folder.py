@@ -32,12 +32,13 @@ _SHARED = frozenset({"global", "system"})
 class HooksFolder:
     """Where git looks for hooks: `path` is absolute, `top` the folder in which hooks run.
 
-    `scope` is that of core.hooksPath, empty if it is not set.
+    `scope` is that of core.hooksPath, empty if it is not set; `is_relative`: it has no absolute path.
     """
 
     path: Path
     top: str
     scope: str = ""
+    is_relative: bool = False
 
     @property
     def is_shared(self) -> bool:
@@ -69,7 +70,10 @@ def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> Hoo
     folder = os.path.normpath(os.path.join(top, os.fsdecode(asked.out.removesuffix(b"\n")) or "/"))
     named = around.ask(place, top, "config", "--show-scope", "-z", "--get-all", _KEY, answers=(0, 1))
     scopes = named.out.split(b"\0")
-    return HooksFolder(Path(folder), top, scopes[-3].decode("ascii") if len(scopes) > 2 else "")
+    if len(scopes) < 3:
+        return HooksFolder(Path(folder), top)
+    is_relative = not scopes[-2].startswith((b"/", b"~"))
+    return HooksFolder(Path(folder), top, scopes[-3].decode("ascii"), is_relative)
 
 
 def default_folder(repository: Repository) -> HooksFolder:
@@ -84,13 +88,19 @@ def check_folder(repository: Repository, folder: HooksFolder, *, is_global: bool
         is_global: whether `--global` asked for a folder that every repository shares.
 
     Raises:
-        UsageError: the folder is shared and `is_global` is false, or the reverse, or it is not a folder.
+        UsageError: the folder is shared and `is_global` is false, or the reverse, or it is not a folder, or
+            depends on the path of a push.
     """
     own = printable(shlex.quote(str(default_folder(repository).path)))
     if folder.scope == "command":
         raise UsageError(
             f"{_KEY} is set by -c or the environment, so later commands would not find the hooks",
             f"unset it, or make it permanent: git config {_KEY} DIR",
+        )
+    if folder.is_relative and repository.work_tree is None:
+        raise UsageError(
+            f"{_KEY} is relative, so a push by the path of a worktree would run no hooks, or others",
+            f"git config {_KEY} {own}",
         )
     if folder.is_shared and not is_global:
         raise UsageError(

@@ -66,6 +66,7 @@ def judge_receive(
         expression_time=CpuBudget(RECEIVE_SECONDS),
     )
     _require_no_namespace(repository)
+    _require_no_worktree(repository)
     symbolic = symbolic_refs_for(repository, updates)
     updates, said = follow_symbolic_refs(updates, symbolic)
     head = default_branch(repository)
@@ -188,6 +189,20 @@ def _require_no_namespace(repository: Repository) -> None:
         raise UndecidedError(
             f"this push goes into the namespace {name}, whose refs patchgate cannot check",
             "push to the repository without a namespace (GIT_NAMESPACE, git --namespace)",
+        )
+
+
+def _require_no_worktree(repository: Repository) -> None:
+    """Refuse a push by the path of a linked worktree: it has a HEAD and a config of its own, so who pushes
+    would choose the default branch.
+
+    Raises:
+        UndecidedError: the push goes by one.
+    """
+    if os.path.realpath(repository.git_dir) != os.path.realpath(repository.common_dir):
+        raise UndecidedError(
+            "this push goes by the path of a worktree, whose HEAD names another default branch",
+            "push to the path of the repository itself",
         )
 
 

@@ -296,6 +296,16 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
     assert hooks_in(server.path / "hooks") == []
 
 
+def test_a_server_has_no_relative_hooks_path(repo: Repo) -> None:
+    """By the path of a worktree git would look for hooks in another folder."""
+    server = bare(repo)
+    server.git("config", "core.hooksPath", "mine")
+    answer = server.cli("install", "--server")
+    assert (answer.code, "core.hooksPath is relative" in answer.err) == (2, True)
+    server.git("config", "core.hooksPath", str(server.path / "mine"))
+    assert server.cli("install", "--server").code == 0
+
+
 def test_server_is_refused_where_there_is_a_working_tree(repo: Repo) -> None:
     answer = repo.cli("install", "--server")
     assert answer.code == 2

@@ -432,6 +432,20 @@ def test_a_push_into_a_namespace_is_undecided(tmp_path: Path, line: str) -> None
     dev.git("push", "-q", "origin", "main:refs/heads/new")
 
 
+@pytest.mark.parametrize("place", ["server.git/worktrees/www", "www"])
+def test_a_push_by_the_path_of_a_worktree_is_undecided(tmp_path: Path, place: str) -> None:
+    dev, server = served(tmp_path)
+    linked = server.path.parent / "www"
+    server.git("worktree", "add", "-q", "-b", "open", str(linked), "main")
+    (server.path.parent / "server.git").symlink_to(server.path)
+    before = server.ask("for-each-ref")
+    done = dev.try_git("push", str(server.path.parent / place), "main:refs/heads/new")
+    assert (done.returncode != 0, "worktree" in said(done)) == (True, True)
+    assert server.ask("for-each-ref") == before
+    # By its own path, whatever that is called, what is good is received.
+    dev.git("push", "-q", str(server.path.parent / "server.git"), "main:refs/heads/new")
+
+
 def test_a_trusted_ref_is_no_note(tmp_path: Path) -> None:
     """The built-in rules alone judge notes, so anybody may push them."""
     repo = Repo.create(tmp_path)
