@@ -1,4 +1,4 @@
-"""Names of refs that are one file where the file system ignores case: git 2.39 takes one for the other."""
+"""Names of refs that mean more as files: two that are one where case is ignored, and a HEAD among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import fold
-from patchgate.git.pushes import refs_below
+from patchgate.git.pushes import RefUpdate, refs_below
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 
@@ -25,6 +25,26 @@ def ignores_case(repository: Repository) -> bool:
         return "head" not in os.listdir(place) or os.path.samefile(head, alike)
     except OSError:
         return True
+
+
+def require_no_head(repository: Repository, updates: Iterable[RefUpdate]) -> None:
+    """Refuse a new ref `…/HEAD`: with other refs beside it, git takes their folder for a repository.
+
+    Who pushes to the path of that folder would run no hook, and write refs of this repository. Below
+    `refs/remotes/` mirrors have such a ref, and nobody protects it.
+
+    Raises:
+        UndecidedError: there is one.
+    """
+    is_alike = ignores_case(repository)
+    for each in updates:
+        name = each.ref.rpartition("/")[2]
+        is_head = name == "HEAD" or (is_alike and name.upper() == "HEAD")
+        if each.old is None and is_head and not each.ref.startswith("refs/remotes/"):
+            raise UndecidedError(
+                f"{printable(each.ref, 200)} is a name that git takes for the HEAD of a repository",
+                "choose another name",
+            )
 
 
 def require_own_files(repository: Repository, refs: Iterable[str], head: str | None) -> None:

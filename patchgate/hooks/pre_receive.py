@@ -27,7 +27,7 @@ from patchgate.git.pushes import (
     refs_below,
 )
 from patchgate.git.quoting import in_shell, printable
-from patchgate.git.ref_names import require_own_files
+from patchgate.git.ref_names import require_no_head, require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
@@ -65,12 +65,12 @@ def judge_receive(
         environment={**guard, **repository.environment},
         expression_time=CpuBudget(RECEIVE_SECONDS),
     )
-    _require_no_namespace(repository)
-    _require_no_worktree(repository)
+    _require_whole_repository(repository)
     symbolic = symbolic_refs_for(repository, updates)
     updates, said = follow_symbolic_refs(updates, symbolic)
     head = default_branch(repository)
     named = [update.ref for update in updates]
+    require_no_head(repository, updates)
     require_own_files(repository, (update.ref for update in updates), head)
     had = refs_below(repository, *USUAL_BRANCHES, *([head] if head else []), *named[:_MOST_NAMED])
     if len(named) > _MOST_NAMED:
@@ -178,11 +178,12 @@ def _shown(head: str | None) -> str:
     return f"{printable(head, 200)}, which {why}"
 
 
-def _require_no_namespace(repository: Repository) -> None:
-    """Refuse a push into a namespace: git names its refs like other refs of this repository.
+def _require_whole_repository(repository: Repository) -> None:
+    """Refuse a push to a part of the repository, which who pushes chooses.
 
     Raises:
-        UndecidedError: the push goes into one.
+        UndecidedError: it goes into a namespace, where git names refs like others of this repository, or to
+            the path of a linked worktree, which has a HEAD of its own.
     """
     if repository.namespace:
         name = printable(repository.namespace)
@@ -190,18 +191,9 @@ def _require_no_namespace(repository: Repository) -> None:
             f"this push goes into the namespace {name}, whose refs patchgate cannot check",
             "push to the repository without a namespace (GIT_NAMESPACE, git --namespace)",
         )
-
-
-def _require_no_worktree(repository: Repository) -> None:
-    """Refuse a push by the path of a linked worktree: it has a HEAD and a config of its own, so who pushes
-    would choose the default branch.
-
-    Raises:
-        UndecidedError: the push goes by one.
-    """
     if os.path.realpath(repository.git_dir) != os.path.realpath(repository.common_dir):
         raise UndecidedError(
-            "this push goes by the path of a worktree, whose HEAD names another default branch",
+            "this push goes by the path of a worktree, whose HEAD may name another default branch",
             "push to the path of the repository itself",
         )
 
