@@ -25,7 +25,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
-from patchgate.report.verdict import ChangeVerdict, Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, OwnedPaths, Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
@@ -93,14 +93,17 @@ def _judge(
     objects: Objects, reading: LoadedChange, rules: PolicySides, sides: tuple[str, str]
 ) -> ChangeVerdict:
     """Judge what the merge combines: undecided where another host may combine something else."""
+    owned: tuple[OwnedPaths, ...] = ()
     try:
         hosts = HostMerges(objects, sides)
         hosts.require_one_policy()
         verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
+        owned = verdict.owned
         if verdict.verdict is Verdict.ACCEPTED:
             hosts.require_one_result(restriction(rules, (Profile.COMMIT,)))
     except UndecidedError as error:
-        return undecided(reading, rules, Profile.COMMIT, error)
+        # What its owners have not approved is refused all the same.
+        return replace(undecided(reading, rules, Profile.COMMIT, error), owned=owned)
     return verdict
 
 

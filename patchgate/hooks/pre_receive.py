@@ -7,11 +7,11 @@ git's quarantine. `check.pushes` decides what is refused, and by which policy.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
-from patchgate.check.policy_lookup import trusted_options
+from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.check.protected_refs import Destination
 from patchgate.check.pushes import judge_received
 from patchgate.errors import UndecidedError
@@ -31,7 +31,7 @@ from patchgate.git.ref_names import require_no_head, require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
-from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
@@ -80,9 +80,8 @@ def judge_receive(
     default = head if head in had and head.startswith(BRANCHES) else None
     signers = read_server_signers(repository)
     asked = replace(trusted_options(repository), in_bulk=in_bulk)
-    if default is None:
-        unruled = [each for each in updates if each.old is None or asked.policy_from is None]
-        _require_known_rules(repository, head, unruled, is_signed=bool(signers))
+    if default is None and not all(each.ref.startswith(NOTES) for each in updates):
+        _require_no_owners(repository, head, asked, is_signed=bool(signers))
     here = Destination(
         "this repository",
         default,
@@ -128,46 +127,39 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
             )
 
 
-def _require_known_rules(
-    repository: Repository, head: str | None, updates: Iterable[RefUpdate], *, is_signed: bool
+def _require_no_owners(
+    repository: Repository, head: str | None, asked: CheckOptions, *, is_signed: bool
 ) -> None:
-    """Refuse a push where HEAD names no branch, and a branch has owners: those of the default one count for
-    what has no policy of its own, and a new branch could become it.
+    """Refuse a push where HEAD names no branch, and a branch has owners: they are those of the default one.
 
     Args:
         head: the ref that HEAD names, which is missing or no branch; None: it names none.
+        asked: the trusted ref counts, too.
         is_signed: whether the server names signers: then every branch has owners.
 
     Raises:
         UndecidedError: there is such a branch.
     """
+    there = refs_below(repository, BRANCHES.rstrip("/"))
+    trusted = {} if asked.policy_from is None else {"": asked.policy_from}
+    ruled: list[str] = []
+    has_owners = is_signed and bool(there)
     with Objects(repository) as objects:
         policies = TreePolicies(objects)
-
-        def found(oid: str) -> tuple[str, FoundPolicy] | None:
+        for ref, oid in {**there, **trusted}.items():
             header = objects.header(oid + "^{tree}")
-            return None if header is None else (header.oid, policies.at(policies.key(header.oid)))
-
-        def has_own(update: RefUpdate) -> bool:
-            old = found(update.old) if update.old and update.ref.startswith(BRANCHES) else None
-            return old is not None and not old[1].is_absent
-
-        if all(each.ref.startswith(NOTES) or has_own(each) for each in updates):
-            return
-        owned: list[str] = []
-        for ref, oid in refs_below(repository, BRANCHES.rstrip("/")).items():
-            there = found(oid)
-            if there is None:
+            if header is None:
                 continue
-            tree, rules = there
-            has_table = rules.policy is not None and bool(rules.policy.config.owners)
-            if is_signed or rules.fault is not None or has_table or has_signers(objects, tree):
-                owned.insert(len(owned) if rules.is_absent else 0, ref)
-    if owned:
+            found = policies.at(policies.key(header.oid))
+            ruled += [] if found.is_absent or not ref else [ref]
+            has_table = found.policy is not None and bool(found.policy.config.owners)
+            has_owners |= found.fault is not None or has_table or has_signers(objects, header.oid)
+    if has_owners:
+        # With several, one of them may be anybody's.
+        name = in_shell(ruled[0], "REF") if len(ruled) == 1 else f"{BRANCHES}NAME"
         raise UndecidedError(
-            f"HEAD names {_shown(head)}: it is not known whose policy counts where there is none, and a new "
-            "branch could choose it",
-            f"an administrator runs, on the server: git symbolic-ref HEAD {in_shell(owned[0], 'REF')}",
+            f"HEAD names {_shown(head)}: it is not known whose owners must approve what",
+            f"an administrator runs, on the server: git symbolic-ref HEAD {name}",
         )
 
 

@@ -155,7 +155,7 @@ def test_what_head_names_and_is_missing_cannot_be_made_beside_a_branch_with_owne
     loose = commit_of(team.dev, "origin/main", {"patchgate.toml": "[policy]\n"})
     answer = refused(team, f"{loose}:refs/heads/master", rule="git symbolic-ref HEAD refs/heads/main")
     assert "Traceback" not in answer
-    refused(team, f"{loose}:refs/heads/main")
+    refused(team, f"{loose}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/main")
 
 
 @pytest.mark.parametrize("parked", ["refs/tags/t", "refs/x/y", "refs/heads/topic"])
@@ -436,8 +436,9 @@ def test_where_head_names_no_branch_none_is_made_beside_one_with_owners(
     refused(team, f"{root}:refs/heads/{new}", rule="git symbolic-ref HEAD refs/heads/trunk")
 
 
-def test_where_head_names_no_branch_nothing_without_a_policy_moves_beside_one_with_owners(
-    tmp_path: Path,
+@pytest.mark.parametrize("has_usual", [False, True])
+def test_where_head_names_no_branch_nothing_moves_beside_one_with_owners(
+    tmp_path: Path, *, has_usual: bool
 ) -> None:
     """What trunk lists is protected by the policy of the default branch, which is not known."""
     listed = '[push]\nprotected_refs = ["refs/heads/trunk", "refs/heads/release/*", "refs/tags/v*"]\n'
@@ -451,10 +452,16 @@ def test_where_head_names_no_branch_nothing_without_a_policy_moves_beside_one_wi
         refused(team, f"{change}:{ref}", rule="git symbolic-ref HEAD refs/heads/trunk")
     gone = f"{root} {'0' * 40} refs/heads/release/1\n"
     assert team.server.answer_hook("pre-receive", gone.encode()).code == 3
-    # What has a policy of its own is judged by that, and notes by the built-in one.
+    # An old branch with a usual name is not the default one.
+    team.server.git(*(("branch", "main", root) if has_usual else ("branch", "-D", "release/1")))
     plain = commit_of(team.dev, team.head("trunk"), {"b": "2\n"})
-    assert team.push(f"{plain}:refs/heads/trunk").code == 0
+    refused(team, f"{plain}:refs/heads/trunk", rule="git symbolic-ref HEAD refs/heads/trunk")
     assert team.push(f"{root}:refs/notes/mine").code == 0
+    # Of several that have a policy one may be anybody's.
+    team.server.git("branch", "other", "trunk")
+    refused(team, f"{plain}:refs/heads/trunk", rule="git symbolic-ref HEAD refs/heads/NAME")
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/trunk")
+    assert team.push(f"{plain}:refs/heads/trunk").code == 0
 
 
 def test_in_a_locale_with_another_encoding_a_default_branch_is_known_by_its_name(tmp_path: Path) -> None:
@@ -1399,7 +1406,7 @@ def test_where_the_server_names_signers_no_branch_becomes_the_default_beside_ano
     team.server.git("branch", "-m", "main", "trunk")
     team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
     team.dev.commit({SIGNERS: team.keys["mallory"].allowed("mallory@example.com")})
-    refused(team, "main:refs/heads/trunk")
+    refused(team, "main:refs/heads/trunk", rule="git symbolic-ref HEAD refs/heads/trunk")
     own = commit_of(team.dev, "HEAD", {"patchgate.toml": "[push]\nprotected_refs = []\n", SIGNERS: None})
     refused(team, f"{own}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")
 
