@@ -222,7 +222,7 @@ def _without_default(repository: Repository) -> tuple[str, ...]:
     which = "has no policy" if head in branches else "is missing"
     shown = "HEAD names no branch" if head is None else f"HEAD names {printable(head, 200)}, which {which}"
     why = "the policy of the default branch judges what has none of its own"
-    return (f"{shown}; {why}: git symbolic-ref HEAD {in_shell((ruled or ['refs/heads/NAME'])[0], 'REF')}",)
+    return (f"{shown}; {why}: git symbolic-ref HEAD refs/heads/NAME",)
 
 
 def _has_policy(objects: Objects, commit: str) -> bool:

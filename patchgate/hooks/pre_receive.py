@@ -26,7 +26,7 @@ from patchgate.git.pushes import (
     read_received,
     refs_below,
 )
-from patchgate.git.quoting import in_shell, printable
+from patchgate.git.quoting import printable
 from patchgate.git.ref_names import require_no_head, require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
@@ -140,26 +140,24 @@ def _require_no_owners(
     Raises:
         UndecidedError: there is such a branch.
     """
-    there = refs_below(repository, BRANCHES.rstrip("/"))
-    trusted = {} if asked.policy_from is None else {"": asked.policy_from}
-    ruled: list[str] = []
-    has_owners = is_signed and bool(there)
+    branches = dict.fromkeys(refs_below(repository, BRANCHES.rstrip("/")).values())
+    has_owners = is_signed and bool(branches)
     with Objects(repository) as objects:
         policies = TreePolicies(objects)
-        for ref, oid in {**there, **trusted}.items():
+        for oid in () if has_owners else filter(None, (asked.policy_from, *branches)):
             header = objects.header(oid + "^{tree}")
             if header is None:
                 continue
             found = policies.at(policies.key(header.oid))
-            ruled += [] if found.is_absent or not ref else [ref]
             has_table = found.policy is not None and bool(found.policy.config.owners)
-            has_owners |= found.fault is not None or has_table or has_signers(objects, header.oid)
+            has_owners = found.fault is not None or has_table or has_signers(objects, header.oid)
+            if has_owners:
+                break
     if has_owners:
-        # With several, one of them may be anybody's.
-        name = in_shell(ruled[0], "REF") if len(ruled) == 1 else f"{BRANCHES}NAME"
+        # It names no branch: that with a policy may be anybody's.
         raise UndecidedError(
             f"HEAD names {_shown(head)}: it is not known whose owners must approve what",
-            f"an administrator runs, on the server: git symbolic-ref HEAD {name}",
+            f"an administrator names the default branch, on the server: git symbolic-ref HEAD {BRANCHES}NAME",
         )
 
 

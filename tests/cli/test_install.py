@@ -291,7 +291,7 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
     assert server.cli("install", "--server").err == ""
     server.git("fetch", "-q", str(repo.path), repo.commit({"patchgate.toml": "[policy]\n"}))
     server.git("branch", "trunk", "FETCH_HEAD")
-    assert "git symbolic-ref HEAD refs/heads/trunk" in server.cli("install", "--server").err
+    assert "git symbolic-ref HEAD refs/heads/NAME" in server.cli("install", "--server").err
     assert server.cli("uninstall").out == "removed from hooks: pre-receive\n"
     assert hooks_in(server.path / "hooks") == []
 
