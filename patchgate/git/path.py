@@ -103,7 +103,7 @@ class RepoPath:
 
     @property
     def folded(self) -> str:
-        """The key under which names collide: NFC, then case folded; bytes that are not UTF-8 stay."""
+        """The key under which names collide (`fold`); bytes that are not UTF-8 stay."""
         return fold(self.raw)
 
     @property
@@ -146,14 +146,16 @@ def bounded(raw: bytes) -> bytes:
 
 
 def fold(raw: bytes) -> str:
-    """Fold a name as a case-insensitive, normalising file system would: NFC, then case folding."""
+    """Fold a name as a case-insensitive, normalising file system would: NFC, then case folding.
+
+    What HFS+ ignores is left out.
+    """
     if raw.isascii():
         return raw.decode("ascii").lower()
-    text = raw.decode("utf-8", "surrogateescape")
+    text = raw.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
     if len(raw) > MAX_PATH:
-        return (
-            text.casefold()
-        )  # to normalise takes time quadratic in the accents, and no file has such a name
+        # To normalise takes time quadratic in the accents, and no file has such a name.
+        return text.casefold()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 

@@ -580,3 +580,10 @@ def test_what_is_named_as_the_branch_is_what_the_branch_has(tmp_path: Path) -> N
         words = shlex.split(dev.check(*asked).report["approve"])
         assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
     assert dev.check(*asked).code == 0
+
+
+@pytest.mark.parametrize("path", ["inf\u200cra/main.tf", "INFRA/other", "in\u200dfra/other"])
+def test_a_name_that_a_file_system_takes_for_an_owned_one_is_owned(tmp_path: Path, path: str) -> None:
+    """HFS+ ignores some letters, as `next_hfs_char` of git's utf8.c lists them."""
+    team = Team.make(tmp_path, INFRA)
+    refused(team, f"{commit_of(team.dev, team.head(), {path: 'x'})}:refs/heads/main")
