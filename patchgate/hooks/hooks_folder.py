@@ -32,7 +32,8 @@ _SHARED = frozenset({"global", "system"})
 class HooksFolder:
     """Where git looks for hooks: `path` is absolute, `top` the folder in which hooks run.
 
-    `scope` is that of core.hooksPath, empty if it is not set; `is_relative`: it has no absolute path.
+    `scope` is that of core.hooksPath, empty if it is not set; `is_relative`: it begins elsewhere than
+    at the root (`~` is the home folder of whoever runs git).
     """
 
     path: Path
@@ -72,7 +73,7 @@ def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> Hoo
     scopes = named.out.split(b"\0")
     if len(scopes) < 3:
         return HooksFolder(Path(folder), top)
-    is_relative = not scopes[-2].startswith((b"/", b"~"))
+    is_relative = not scopes[-2].startswith(b"/")
     return HooksFolder(Path(folder), top, scopes[-3].decode("ascii"), is_relative)
 
 
@@ -99,7 +100,7 @@ def check_folder(repository: Repository, folder: HooksFolder, *, is_global: bool
         )
     if folder.is_relative and repository.work_tree is None:
         raise UsageError(
-            f"{_KEY} is relative, so a push by the path of a worktree would run no hooks, or others",
+            f"{_KEY} is not absolute, so a push by another path or account would run no hooks, or others",
             f"git config {_KEY} {own}",
         )
     if folder.is_shared and not is_global:

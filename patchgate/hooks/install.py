@@ -180,7 +180,7 @@ def install_hooks(
             folder=folder,
             hooks=hooks,
             trust_ref=trusted,
-            notes=describe_folder(repository, folder),
+            notes=(*describe_folder(repository, folder), *_copy_hooks(repository, folder, is_server)),
             warnings=warnings,
         )
         if not is_server:
@@ -188,6 +188,19 @@ def install_hooks(
             warnings += (made.warning,) if made.warning else ()
             done = replace(done, warnings=warnings, has_copy=made.has_copy)
         return _recorded(repository, done) if done.changed or is_news else done
+
+
+def _copy_hooks(repository: Repository, folder: HooksFolder, is_server: bool) -> tuple[str, ...]:
+    """Install the hooks of a server into its default folder, too, if that is another one; return a note.
+
+    Git reads its config for the path of a push: by that of a worktree it may find no core.hooksPath.
+    """
+    own = default_folder(repository)
+    if not is_server or os.path.realpath(own.path) == os.path.realpath(folder.path):
+        return ()
+    for name in SERVER_EVENTS:
+        install_hook(own.path, name, (folder.path / name).read_bytes())
+    return (f"{own.name} has them, too, for pushes by the path of a worktree",)
 
 
 def _recorded(repository: Repository, done: Installed) -> Installed:

@@ -301,9 +301,15 @@ def test_a_server_has_no_relative_hooks_path(repo: Repo) -> None:
     server = bare(repo)
     server.git("config", "core.hooksPath", "mine")
     answer = server.cli("install", "--server")
-    assert (answer.code, "core.hooksPath is relative" in answer.err) == (2, True)
+    assert (answer.code, "core.hooksPath is not absolute" in answer.err) == (2, True)
+    server.git("config", "core.hooksPath", "~/mine")
+    assert server.cli("install", "--server").code == 2
+    # By the path of a worktree git may read another config.
     server.git("config", "core.hooksPath", str(server.path / "mine"))
     assert server.cli("install", "--server").code == 0
+    assert [hooks_in(server.path / name) for name in ("mine", "hooks")] == [["pre-receive"]] * 2
+    assert server.cli("uninstall").code == 0
+    assert [hooks_in(server.path / name) for name in ("mine", "hooks")] == [[], []]
 
 
 def test_server_is_refused_where_there_is_a_working_tree(repo: Repo) -> None:
