@@ -1,4 +1,4 @@
-"""Names of refs that mean more as files: two that are one where case is ignored, and a HEAD among them."""
+"""Names of refs that mean more as files: two that are one where case is ignored, parts of a repository."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ def ignores_case(repository: Repository) -> bool:
         return True
 
 
-def require_no_head(repository: Repository, updates: Iterable[RefUpdate]) -> None:
-    """Refuse a new ref `…/HEAD`: with other refs beside it, git takes their folder for a repository.
+def require_no_repository(repository: Repository, updates: Iterable[RefUpdate]) -> None:
+    """Refuse a new ref `…/HEAD`: with `objects/` and `refs/` beside it, their folder is a repository for git.
 
     Who pushes to the path of that folder would run no hook, and write refs of this repository. Below
-    `refs/remotes/` mirrors have such a ref, and nobody protects it.
+    `refs/remotes/` mirrors have such a ref: there, a ref `…/objects/…` is refused.
 
     Raises:
         UndecidedError: there is one.
     """
     is_alike = ignores_case(repository)
     for each in updates:
-        name = each.ref.rpartition("/")[2]
-        is_head = name == "HEAD" or (is_alike and name.upper() == "HEAD")
-        if each.old is None and is_head and not each.ref.startswith("refs/remotes/"):
+        *folders, name = (each.ref.upper() if is_alike else each.ref).split("/")
+        is_mirrored = each.ref.startswith("refs/remotes/")
+        is_part = {"objects", "OBJECTS"} & {*folders} if is_mirrored else name == "HEAD"
+        if each.old is None and is_part:
             raise UndecidedError(
-                f"{printable(each.ref, 200)} is a name that git takes for the HEAD of a repository",
+                f"{printable(each.ref, 200)} is a name that git takes for a part of a repository",
                 "choose another name",
             )
 

@@ -227,24 +227,19 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
 
 def _without_default(repository: Repository) -> tuple[str, ...]:
     """Warn of a server where HEAD does not name the branch with the policy: it judges what has none."""
+    from patchgate.policy.tree_policies import TreePolicies
+
     head, branches = default_branch(repository), refs_below(repository, BRANCHES.rstrip("/"))
     with Objects(repository) as objects:
-        ruled = [ref for ref, oid in branches.items() if _has_policy(objects, oid)]
+        headers = objects.headers([oid + "^{tree}" for oid in branches.values()])
+        policies, found = TreePolicies(objects), zip(branches, headers, strict=True)
+        ruled = [ref for ref, tree in found if tree is not None and any(policies.key(tree.oid))]
     if not branches or head in ruled or (head in branches and not ruled):
         return ()
     which = "has no policy" if head in branches else "is missing"
     shown = "HEAD names no branch" if head is None else f"HEAD names {printable(head, 200)}, which {which}"
     why = "the policy of the default branch judges what has none of its own"
     return (f"{shown}; {why}: git symbolic-ref HEAD refs/heads/NAME",)
-
-
-def _has_policy(objects: Objects, commit: str) -> bool:
-    from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE, may_have_table
-
-    names = (CONFIG_FILE, PYPROJECT_FILE)
-    found = [objects.header(f"{commit}:{name.raw.decode()}") for name in names]
-    config, project = (None if each is None else each.oid for each in found)
-    return config is not None or (project is not None and may_have_table(objects.read(project)))
 
 
 @dataclass(frozen=True, slots=True)

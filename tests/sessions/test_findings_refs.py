@@ -446,13 +446,19 @@ def test_a_push_by_the_path_of_a_worktree_is_undecided(tmp_path: Path, place: st
     dev.git("push", "-q", str(server.path.parent / "server.git"), "main:refs/heads/new")
 
 
-@pytest.mark.parametrize("name", ["refs/heads/release", "refs/tags/v1"])
-def test_refs_do_not_make_their_folder_a_repository_without_hooks(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [("refs/heads/release", "HEAD"), ("refs/tags/v1", "HEAD"), ("refs/remotes/topic", "objects/a")],
+)
+def test_refs_do_not_make_their_folder_a_repository_without_hooks(
+    tmp_path: Path, name: str, refused: str
+) -> None:
     dev, server = served(tmp_path)
-    made = [f"main:{name}/{each}" for each in ("HEAD", "objects/a", "refs/b")]
-    done = dev.try_git("push", "origin", *made)
-    assert (done.returncode != 0, f"{name}/HEAD" in said(done)) == (True, True)
-    dev.git("push", "-q", "origin", *made[1:], "main:refs/remotes/origin/HEAD")
+    made = {each: f"main:{name}/{each}" for each in ("HEAD", "objects/a", "refs/b")}
+    done = dev.try_git("push", "origin", *made.values())
+    assert (done.returncode != 0, f"{name}/{refused}" in said(done)) == (True, True)
+    del made[refused]
+    dev.git("push", "-q", "origin", *made.values(), "main:refs/remotes/origin/HEAD")
     assert dev.try_git("push", str(server.path / name), "main:refs/heads/9").returncode != 0
 
 
