@@ -157,7 +157,8 @@ def approved_paths(
     approved: set[ApprovedPath] = set()
     lacking: set[ApprovedPath] = set()
     for change in changes:
-        if ref not in change.lands_on:
+        # What a host would merge is no commit of the ref yet.
+        if ref not in change.lands_on or change.source.kind == "range":
             continue
         is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
         tree = base_tree(objects, change)

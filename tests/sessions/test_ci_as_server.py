@@ -245,3 +245,18 @@ def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path
         assert team.approve(who, commit, "--for", "refs/heads/main").code == 0
     both = at_both_doors(server, dev, "refs/heads/main", ZERO, second, alice)
     assert both == (["owner-approval-missing"], ["owner-approval-missing"])
+
+
+def test_what_a_stale_head_would_carry_is_refused_once(tmp_path: Path) -> None:
+    """The merge that a host would make is not in this repository: nothing of it is asked for there."""
+    denied = GOVERNED.replace("[policy]\n", '[policy]\ndeny_prefixes = ["runs"]\n')
+    team = Team.make(tmp_path, denied)
+    dev, text = team.dev, "".join(f"line {number}\n" for number in range(20))
+    start = dev.commit({"ci/build": text})
+    head = commit_of(dev, start, {"ci/build": text.replace("line 7", "other 7")})
+    moved = commit_of(dev, start, {"ci/build": None, "runs/build": text.replace("line 1\n", "more 1\n")})
+    dev.git("update-ref", "refs/remotes/origin/main", moved)
+    asked = "--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{head}"
+    answer = dev.check(*asked, CI="true")
+    kinds = [each["source"]["kind"] for each in answer.changes]
+    assert (answer.code, answer.errors, kinds) == (1, ["deny-prefix"], ["commit", "range"])
