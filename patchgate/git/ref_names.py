@@ -31,19 +31,20 @@ def require_no_repository(repository: Repository, updates: Iterable[RefUpdate]) 
     """Refuse a new ref `…/HEAD`: with `objects/` and `refs/` beside it, their folder is a repository for git.
 
     Who pushes to the path of that folder would run no hook, and write refs of this repository. Below
-    `refs/remotes/` mirrors have such a ref: there, a ref `…/objects/…` is refused.
+    `refs/remotes/` mirrors have such a ref: there, a ref `…/objects/…` is refused. Of a branch `HEAD/…` a
+    clone would make a folder where the file `refs/remotes/origin/HEAD` must be, and fail.
 
     Raises:
         UndecidedError: there is one.
     """
     is_alike = ignores_case(repository)
     for each in updates:
-        *folders, name = (each.ref.upper() if is_alike else each.ref).split("/")
+        names = (each.ref.upper() if is_alike else each.ref).split("/")
         is_mirrored = each.ref.startswith("refs/remotes/")
-        is_part = {"objects", "OBJECTS"} & {*folders} if is_mirrored else name == "HEAD"
+        is_part = {"objects", "OBJECTS"} & {*names[:-1]} if is_mirrored else "HEAD" in names
         if each.old is None and is_part:
             raise UndecidedError(
-                f"{printable(each.ref, 200)} is a name that git takes for a part of a repository",
+                f"{printable(each.ref, 200)} has a name that git has for parts of a repository",
                 "choose another name",
             )
 

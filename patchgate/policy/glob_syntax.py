@@ -158,9 +158,9 @@ def _segments(body: str, folded: bool) -> Iterator[Segment]:
         if token.lastgroup in {"text", "escaped"}:
             text += token[token.lastgroup]
             continue
-        if text:
-            pieces.append(compared(text))
-            text = ""
+        if folded_text := compared(text):
+            pieces.append(folded_text)
+        text = ""
         if token.lastgroup == "end":
             yield Segment(compared(body[start : token.start()]), tuple(pieces))
             pieces, start = [], position
@@ -168,8 +168,8 @@ def _segments(body: str, folded: bool) -> Iterator[Segment]:
             pieces.append(STAR)
         else:
             pieces.append(Single("." if token.lastgroup == "any" else _class(token[0], folded)))
-    if text:
-        pieces.append(compared(text))
+    if folded_text := compared(text):
+        pieces.append(folded_text)
     yield Segment(compared(body[start:]), tuple(pieces))
 
 

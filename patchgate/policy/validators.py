@@ -141,15 +141,19 @@ def check_repository_id(text: str) -> str:
     return text
 
 
+def _folded(text: str) -> str:
+    return fold(text.encode("utf-8", "surrogateescape"))
+
+
 def check_prefix(text: str) -> str:
     """Check a literal path from the root, of a file or a folder (with or without a last `/`)."""
-    components = text.removesuffix("/").split("/")
+    components = _folded(text.removesuffix("/")).split("/")
     if not text:
         raise TextError("an empty path names nothing", 'for the whole repository, write "."')
     if text[0] == "/":
         raise TextError("paths are relative to the repository's root", "remove the leading /")
     if not {"", ".."}.isdisjoint(components):
-        raise TextError('a path cannot contain "//" or ".."', "write the plain path from the root")
+        raise TextError('a path cannot have an empty component or ".."', "write the plain path from the root")
     if "\0" in text or "\n" in text or len(text) > MAX_PREFIX:
         raise TextError(
             f"the path has more than {MAX_PREFIX} characters, or contains a NUL or a newline",
@@ -165,7 +169,7 @@ def check_prefix(text: str) -> str:
 
 def check_suffix(text: str) -> str:
     """Check a literal file suffix: not empty, and possible in a file name."""
-    if not text:
+    if not _folded(text):
         raise TextError("an empty suffix matches every name", "remove it")
     if len(text) > 255 or not {"/", "\0", "\n", "*"}.isdisjoint(text):
         raise TextError("a suffix is the literal end of a file's name", 'write it like ".pem"')
@@ -217,7 +221,7 @@ def check_contract(text: str) -> str:
         raise TextError("this is a folder, not a file", _LIKE)
     if any(is_git_alias(part.encode("utf-8", "surrogateescape")) for part in parts):
         raise TextError("a contract cannot be in `.git`, which git never commits", _LIKE)
-    if fold(parts[0].encode("utf-8", "surrogateescape")) == ".patchgate":
+    if _folded(parts[0]) == ".patchgate":
         raise TextError("a contract cannot be in `.patchgate`, where baselines are stored", _LIKE)
     return text
 

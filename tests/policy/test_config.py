@@ -13,14 +13,15 @@ from typing import Any
 import jsonschema
 import pytest
 import tomlkit
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import ConfigError, Mistake
 from patchgate.policy import config, toml_lines
+from patchgate.policy.compiled_policy import checks_of
 from patchgate.policy.config import parse, parse_pyproject
 from patchgate.policy.file_kinds import may_have_table
-from patchgate.policy.glob_matching import PatternSet
+from patchgate.policy.glob_matching import PatternSet, with_folder
 from patchgate.policy.settings import Config
 from patchgate.policy.validators import check_pattern, version_satisfies
 from patchgate.report.rules import RULES
@@ -376,6 +377,9 @@ def test_a_name_with_control_characters_is_told_without_them() -> None:
         ("a\0b", "NUL"),
         ("a\nb", "newline"),
         ("a//b", "empty component"),
+        ("\u200c/**", "empty component"),
+        ("a/\u200c\u200d/*", "empty component"),
+        ("\u200c", "empty component"),
         ("./a", "component"),
         ("a/../b", "component"),
     ],
@@ -396,18 +400,22 @@ def test_an_ordinary_pattern_is_accepted(pattern: str) -> None:
     assert is_accepted(f"policy.deny = [{json.dumps(pattern)}]")
 
 
-@given(st.text("ab*?[]!^-/\\ #.:\n\0", max_size=12))
+# U+200C is a letter that HFS+ ignores, U+0301 an accent.
+@given(st.text("ab*?[]!^-/\\ #.:\n\0\u200c\u0301", max_size=12))
+@example("\u200c/**")
 @settings(max_examples=often(300), deadline=None)
 def test_a_pattern_that_is_accepted_can_be_compiled(pattern: str) -> None:
     try:
         check_pattern(pattern)
     except ValueError:
         return
-    assert PatternSet([pattern], folded=True).patterns == (pattern,)
+    for each in (pattern, with_folder(pattern)):
+        assert PatternSet([each], folded=True).patterns == (each,)
+        checks_of(each)
 
 
 @pytest.mark.parametrize(
-    "prefix", ["", "/", "/etc", "a//b", "..", "a/../b", "../a", "a\0", "a\nb", "runs/*", "a//"]
+    "prefix", ["", "/", "/etc", "a//b", "..", "a/../b", "../a", "a\0", "a\nb", "runs/*", "a//", "a/\u200c"]
 )
 @pytest.mark.parametrize("key", ["allow_roots", "deny_prefixes"])
 def test_a_prefix_that_no_path_can_have_is_a_mistake(prefix: str, key: str) -> None:
@@ -420,7 +428,7 @@ def test_a_literal_path_is_accepted_as_a_prefix(prefix: str) -> None:
     assert is_accepted(f"policy.deny_prefixes = [{json.dumps(prefix)}]")
 
 
-@pytest.mark.parametrize("suffix", ["", "*.pem", "a/b", "a\nb", "x" * 256])
+@pytest.mark.parametrize("suffix", ["", "*.pem", "a/b", "a\nb", "x" * 256, "\u200c"])
 def test_a_suffix_that_is_no_end_of_a_name_is_a_mistake(suffix: str) -> None:
     assert mistake(f"policy.deny_suffixes = [{json.dumps(suffix)}]").key == "policy.deny_suffixes[0]"
 

@@ -454,6 +454,7 @@ def test_refs_do_not_make_their_folder_a_repository_without_hooks(
     tmp_path: Path, name: str, refused: str
 ) -> None:
     dev, server = served(tmp_path)
+    assert dev.try_git("push", "origin", "main:refs/heads/HEAD/x").returncode != 0
     made = {each: f"main:{name}/{each}" for each in ("HEAD", "objects/a", "refs/b")}
     done = dev.try_git("push", "origin", *made.values())
     assert (done.returncode != 0, f"{name}/{refused}" in said(done)) == (True, True)
