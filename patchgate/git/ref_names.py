@@ -1,9 +1,10 @@
-"""Names of refs that mean more as files: two that are one where case is ignored, parts of a repository."""
+"""Names of refs that mean more as files: those that are one for a file system, and parts of a repository."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from unicodedata import is_normalized
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import fold
@@ -27,25 +28,32 @@ def ignores_case(repository: Repository) -> bool:
         return True
 
 
-def require_no_repository(repository: Repository, updates: Iterable[RefUpdate]) -> None:
-    """Refuse a new ref `…/HEAD`: with `objects/` and `refs/` beside it, their folder is a repository for git.
+def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) -> None:
+    """Refuse new refs whose name alone can make a file that means something else.
 
-    Who pushes to the path of that folder would run no hook, and write refs of this repository. Below
-    `refs/remotes/` mirrors have such a ref: there, a ref `…/objects/…` is refused. Of a branch `HEAD/…` a
-    clone would make a folder where the file `refs/remotes/origin/HEAD` must be, and fail.
+    Of a ref `…/HEAD` and others `…/objects/…` and `…/refs/…` git takes the folder for a repository, which has
+    no hooks. Below `refs/remotes/` mirrors have such a ref: there, the folder `objects` is refused. Of a
+    branch `HEAD/…` a clone would make a folder where the file `refs/remotes/origin/HEAD` must be. A file
+    system that normalises names (ZFS, HFS+) has one file for two that differ in their normal form.
 
     Raises:
         UndecidedError: there is one.
     """
     is_alike = ignores_case(repository)
     for each in updates:
+        if each.old is not None:
+            continue
         names = (each.ref.upper() if is_alike else each.ref).split("/")
         is_mirrored = each.ref.startswith("refs/remotes/")
-        is_part = {"objects", "OBJECTS"} & {*names[:-1]} if is_mirrored else "HEAD" in names
-        if each.old is None and is_part:
+        if {"objects", "OBJECTS"} & {*names[:-1]} if is_mirrored else "HEAD" in names:
             raise UndecidedError(
                 f"{printable(each.ref, 200)} has a name that git has for parts of a repository",
                 "choose another name",
+            )
+        if not is_normalized("NFC", each.ref):
+            raise UndecidedError(
+                f"a file system may take {printable(each.ref, 200)} for another name: it is not in NFC",
+                "choose a name in Unicode's normal form NFC",
             )
 
 

@@ -27,7 +27,7 @@ from patchgate.git.pushes import (
     refs_below,
 )
 from patchgate.git.quoting import printable
-from patchgate.git.ref_names import require_no_repository, require_own_files
+from patchgate.git.ref_names import require_own_files, require_plain_names
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
@@ -70,7 +70,7 @@ def judge_receive(
     updates, said = follow_symbolic_refs(updates, symbolic)
     head = default_branch(repository)
     named = [update.ref for update in updates]
-    require_no_repository(repository, updates)
+    require_plain_names(repository, updates)
     require_own_files(repository, (update.ref for update in updates), head)
     had = refs_below(repository, *USUAL_BRANCHES, *([head] if head else []), *named[:_MOST_NAMED])
     if len(named) > _MOST_NAMED:

@@ -454,13 +454,25 @@ def test_refs_do_not_make_their_folder_a_repository_without_hooks(
     tmp_path: Path, name: str, refused: str
 ) -> None:
     dev, server = served(tmp_path)
-    assert dev.try_git("push", "origin", "main:refs/heads/HEAD/x").returncode != 0
     made = {each: f"main:{name}/{each}" for each in ("HEAD", "objects/a", "refs/b")}
     done = dev.try_git("push", "origin", *made.values())
     assert (done.returncode != 0, f"{name}/{refused}" in said(done)) == (True, True)
     del made[refused]
     dev.git("push", "-q", "origin", *made.values(), "main:refs/remotes/origin/HEAD")
     assert dev.try_git("push", str(server.path / name), "main:refs/heads/9").returncode != 0
+
+
+@pytest.mark.parametrize("name", ["refs/heads/HEAD/x", "refs/heads/gro\u0308\u00dfe"])
+def test_a_new_ref_has_a_name_that_is_one_in_every_clone_and_file_system(tmp_path: Path, name: str) -> None:
+    dev, server = served(tmp_path)
+    before = server.ask("for-each-ref")
+    assert dev.try_git("push", "origin", f"main:{name}").returncode != 0
+    assert server.ask("for-each-ref") == before
+    dev.git("push", "-q", "origin", "main:refs/heads/gr\u00f6\u00dfe")
+    # What is there already may move.
+    server.git("update-ref", name, "HEAD")
+    dev.commit({"a.txt": "more\n"})
+    dev.git("push", "-q", "origin", f"main:{name}")
 
 
 def test_a_trusted_ref_is_no_note(tmp_path: Path) -> None:
