@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from sys import maxsize
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from patchgate.git.path import bounded, fold
 from patchgate.policy.glob_syntax import PatternError, Segment, readings
@@ -26,6 +27,8 @@ _MAX_SPECS = 1_000
 # How patterns end that match everything below a folder, and what makes a name a pattern.
 _BELOW = ("/**/*", "/**", "/*")
 _WILDCARDS = frozenset("*?[\\")
+# The first character of a plane whose characters have no meaning, and how many a plane has.
+_PRIVATE, _PLANE = 0xF0000, 0x10000
 
 
 def with_folder(pattern: str) -> str:
@@ -43,13 +46,25 @@ def with_folder(pattern: str) -> str:
     return folder if "/" in folder else f"/{folder}"
 
 
+def _kept(text: str) -> str:
+    """Replace each character that folds to none or several by one that folds to itself."""
+    return "".join(map(_one, normalize("NFC", "".join(map(_one, text)))))
+
+
+@lru_cache(maxsize=4_096)
+def _one(character: str) -> str:
+    is_one = len(fold(character.encode("utf-8", "surrogateescape"))) == 1
+    return character if is_one else chr(_PRIVATE + ord(character) % _PLANE)
+
+
 class PatternSet:
     """Gitignore patterns without negation, in order. Without `exact` they match more than git, never less:
 
     - `dir/` also matches a file named `dir`;
     - a component with a class or an escape also matches its literal text: `[id].tsx` is a name in Next.js;
     - folded, a pattern also matches if it does after `patchgate.git.path.fold` on both sides, where `?` and
-      classes match one character; a byte that is not UTF-8 counts as one.
+      classes match one character, also one that folds to none or several; a byte that is not UTF-8 counts as
+      one.
 
     An index of literal texts finds the patterns that could match; only these run, as a `pathspec.PathSpec`.
     Few paths get that far, and the first one that does imports pathspec (50 ms). Results are cached, so use
@@ -65,8 +80,8 @@ class PatternSet:
     """
 
     __slots__ = (
-        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_other_index", "_readings"),
-        *("_specs", "patterns"),
+        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_kept", "_other_index"),
+        *("_readings", "_specs", "patterns"),
     )
 
     def __init__(self, patterns: Sequence[str], *, folded: bool, exact: bool = False) -> None:
@@ -75,6 +90,8 @@ class PatternSet:
         self._is_exact = exact
         # Matches that folding can lose: where a character is not one byte, and `[!a]` for an A.
         self._bytewise: PatternSet | None = None
+        # And where it does not fold to one character.
+        self._kept: PatternSet | None = None
         self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
         self._readings: list[list[list[Segment]]] = []
         for index, pattern in enumerate(self.patterns):
@@ -101,13 +118,20 @@ class PatternSet:
         if not self.patterns:
             return None
         path = bounded(path)
-        best = self._find(fold(path) if self._folded else path.decode("latin-1"))
-        if self._folded and (self._has_negated or not path.isascii()):
+        if not self._folded:
+            return self._find(path.decode("latin-1"))
+        found = [self._find(fold(path))]
+        text = path.decode("utf-8", "surrogateescape")
+        is_ascii = text.isascii()
+        if self._has_negated or not is_ascii:
             if self._bytewise is None:
                 self._bytewise = PatternSet(self.patterns, folded=False)
-            found = self._bytewise._find(path.decode("latin-1"))
-            best = found if best is None or (found is not None and found < best) else best
-        return best
+            found.append(self._bytewise._find(path.decode("latin-1")))
+        if not is_ascii and (kept := _kept(text)) != text:
+            if self._kept is None:
+                self._kept = PatternSet([*map(_kept, self.patterns)], folded=True)
+            found.append(self._kept._find(fold(kept.encode("utf-8", "surrogateescape"))))
+        return min((each for each in found if each is not None), default=None)
 
     def _find(self, text: str) -> int | None:
         text = text.removeprefix("/")

@@ -331,6 +331,17 @@ def test_a_name_with_a_newline_at_its_end_is_another_name() -> None:
     assert not matches("a*[p]y", b"a.py\n")
 
 
+@given(st.characters(exclude_characters="/bB", exclude_categories=["Cs"]))
+@example("\u200c")
+@example("\u00df")
+@example("\U0001d15e")
+@settings(max_examples=often(2_000), deadline=None)
+def test_a_question_mark_and_a_class_match_each_character(character: str) -> None:
+    """Also one that folds to none, or to several."""
+    assert matches("stra\u00dfe-?/**", f"stra\u00dfe-{character}/x", folded=True)
+    assert matches("a-[!b]", f"A-{character}", folded=True)
+
+
 @pytest.mark.parametrize("folded", [False, True])
 def test_bytes_that_are_not_utf8_match_like_any_other_character(folded: bool) -> None:
     for pattern in ("*.key", "a?.key", "a[!b].key", "**/x/a*", "x/"):
