@@ -113,14 +113,21 @@ class CiClone:
         )
 
     def require_origin_of_base(self) -> None:
-        """Require that origin is not the fork of which the pull request is: its branches are its owner's.
+        """Require that origin is a remote, and not the fork of which the pull request is.
 
-        Jenkins clones the fork where the pull request is one of Bitbucket Cloud (BitbucketGitSCMBuilder in
-        jenkinsci/bitbucket-branch-source-plugin), GitHub's checkout action where its `repository` says so.
+        Without one `git fetch origin` reads a folder of that name, which the head may have, and a fork's
+        branches are its owner's. Jenkins clones the fork where the pull request is one of Bitbucket Cloud
+        (BitbucketGitSCMBuilder in jenkinsci/bitbucket-branch-source-plugin), GitHub's checkout action where
+        its `repository` says so.
         """
+        done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
+        if done.code == 1:
+            raise UndecidedError(
+                f"this clone has no remote origin, so what is below {REMOTE} may be of the head itself",
+                "fetch the repository of the base in a fresh clone: git remote add origin URL",
+            )
         if not self.event.fork:
             return
-        done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
         urls = os.fsdecode(done.out).lower().replace(":", "/").split("\n")
         names = ["/" + url.rstrip("/").removesuffix(".git") for url in urls]
         fork = "/" + self.event.fork.lower()

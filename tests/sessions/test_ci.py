@@ -650,6 +650,7 @@ def test_a_shallow_clone_of_every_other_kind_is_undecided_with_the_command(host:
 
 def test_an_abbreviated_id_names_no_commit(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path, "--object-format=sha256")
+    repo.git("remote", "add", "origin", str(repo.path))
     before, after = repo.policy(POLICY), repo.commit(GOOD)
     pushed = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": after}
     pushed |= {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main"}
@@ -1397,6 +1398,19 @@ def test_no_merge_carries_a_change_to_a_denied_path(host: Host, deletes: bool, s
     assert host.server.cli("install", "--server").code == 0
     pushed = host.dev.try_git("push", "--no-verify", "origin", f"{bad}:refs/heads/main")
     assert (pushed.returncode, b"deny-prefix" in pushed.stderr) == (1, True)
+
+
+def test_a_tracked_folder_is_not_the_remote(host: Host) -> None:
+    """Where there is no remote of that name, `git fetch origin` reads the folder."""
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    host.ci.git("clone", "-q", "--bare", f"file://{host.server.path}", "origin")
+    host.ci.git("remote", "remove", "origin")
+    host.ci.git("fetch", "-q", "origin", HEADS)
+    pull = host.pull(head, head)
+    assert host.check(pull).code == 3
+    host.ci.git("remote", "add", "origin", f"file://{host.server.path}")
+    assert host.check(pull).code == 0
 
 
 def moved_into_a_denied_folder(host: Host) -> str:
