@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from sys import maxsize
 from typing import TYPE_CHECKING
-from unicodedata import normalize
+from unicodedata import is_normalized, normalize
 
 from patchgate.git.path import bounded, fold
 from patchgate.policy.glob_syntax import PatternError, Segment, readings
@@ -44,6 +44,11 @@ def with_folder(pattern: str) -> str:
         # At the end of a pattern a blank counts only with a backslash.
         folder = f"{folder[:-1]}\\ "
     return folder if "/" in folder else f"/{folder}"
+
+
+def _folds_one_by_one(text: str, folded: str) -> bool:
+    """Return whether each character surely folds to one: case folding alone never makes a text shorter."""
+    return len(text) == len(folded) == len(text.casefold()) and is_normalized("NFC", text)
 
 
 def _kept(text: str) -> str:
@@ -120,14 +125,13 @@ class PatternSet:
         path = bounded(path)
         if not self._folded:
             return self._find(path.decode("latin-1"))
-        found = [self._find(fold(path))]
-        text = path.decode("utf-8", "surrogateescape")
-        is_ascii = text.isascii()
-        if self._has_negated or not is_ascii:
+        folded, text = fold(path), path.decode("utf-8", "surrogateescape")
+        found = [self._find(folded)]
+        if self._has_negated or not path.isascii():
             if self._bytewise is None:
                 self._bytewise = PatternSet(self.patterns, folded=False)
             found.append(self._bytewise._find(path.decode("latin-1")))
-        if not is_ascii and (kept := _kept(text)) != text:
+        if not _folds_one_by_one(text, folded) and (kept := _kept(text)) != text:
             if self._kept is None:
                 self._kept = PatternSet([*map(_kept, self.patterns)], folded=True)
             found.append(self._kept._find(fold(kept.encode("utf-8", "surrogateescape"))))
