@@ -159,6 +159,18 @@ def fold(raw: bytes) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+def fold_simply(raw: bytes, *, with_ignored: bool = True) -> str:
+    """Fold a name so that each character stays one, also one that `fold` makes several of.
+
+    Args:
+        raw: the name.
+        with_ignored: keep what HFS+ ignores.
+    """
+    text = raw.decode("utf-8", "surrogateescape")
+    text = text if with_ignored else text.translate(_HFS_IGNORED)
+    return "".join(lower if len(lower := each.lower()) == 1 else each for each in text)
+
+
 def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
     """List every path rule that a path breaks, in a fixed order.
 

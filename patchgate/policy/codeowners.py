@@ -79,7 +79,7 @@ def _owners(words: Sequence[str]) -> tuple[str, ...]:
 
 def _is_usable(pattern: str) -> bool:
     try:
-        parse(pattern, folded=False)
+        parse(pattern, None)
     except PatternError:
         return False
     return True

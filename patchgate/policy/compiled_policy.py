@@ -33,7 +33,7 @@ def checks_of(pattern: str) -> list[Check]:
         PatternError: the pattern can match nothing, or is not supported.
     """
     found: dict[Check, None] = {}
-    for segments in readings(pattern, folded=True):
+    for segments in readings(pattern, fold):
         if all(piece.isascii() for each in segments for piece in each.pieces if isinstance(piece, str)):
             found.update(dict.fromkeys(best_checks(segments, FOLDED_ASCII)))
     return list(found)

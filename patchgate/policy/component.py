@@ -173,7 +173,7 @@ def literal_start(glob: str) -> bytes:
         # Nearly every pattern; parsing it takes ten times as long, and there may be a thousand.
         start, wildcard, _ = glob.partition("*")
         return _raw((start.rpartition("/")[0] if wildcard else start).strip("/"))
-    segments = parse(anchored(glob), folded=False)
+    segments = parse(anchored(glob), None)
     plain = [each.written for each in takewhile(lambda each: each.plain == each.written, segments)]
     return _raw("/".join(plain))
 

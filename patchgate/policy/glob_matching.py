@@ -13,8 +13,8 @@ from sys import maxsize
 from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
-from patchgate.git.path import bounded, fold
-from patchgate.policy.glob_syntax import PatternError, Segment, readings
+from patchgate.git.path import bounded, fold, fold_simply
+from patchgate.policy.glob_syntax import Fold, PatternError, Segment, readings
 from patchgate.policy.literal_index import ASCII, FOLDED_ASCII, LiteralIndex, best_checks
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _MAX_SPECS = 1_000
 # How patterns end that match everything below a folder, and what makes a name a pattern.
 _BELOW = ("/**/*", "/**", "/*")
 _WILDCARDS = frozenset("*?[\\")
-# The first character of a plane whose characters have no meaning, and how many a plane has.
-_PRIVATE, _PLANE = 0xF0000, 0x10000
 
 
 def with_folder(pattern: str) -> str:
@@ -51,17 +49,6 @@ def _folds_one_by_one(text: str, folded: str) -> bool:
     return len(text) == len(folded) == len(text.casefold()) and is_normalized("NFC", text)
 
 
-def _kept(text: str) -> str:
-    """Replace each character that folds to none or several by one that folds to itself."""
-    return "".join(map(_one, normalize("NFC", "".join(map(_one, text)))))
-
-
-@lru_cache(maxsize=4_096)
-def _one(character: str) -> str:
-    is_one = len(fold(character.encode("utf-8", "surrogateescape"))) == 1
-    return character if is_one else chr(_PRIVATE + ord(character) % _PLANE)
-
-
 class PatternSet:
     """Gitignore patterns without negation, in order. Without `exact` they match more than git, never less:
 
@@ -79,31 +66,34 @@ class PatternSet:
         patterns: the patterns.
         folded: ignore case and normal forms: for denials, where matching too much is safe.
         exact: match exactly as git does: for permissions.
+        fold_by: how it is folded.
 
     Raises:
         PatternError: a pattern can match nothing or is not supported; `position` is its index.
     """
 
     __slots__ = (
-        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_kept", "_other_index"),
-        *("_readings", "_specs", "patterns"),
+        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_other_index", "_readings"),
+        *("_simply", "_specs", "patterns"),
     )
 
-    def __init__(self, patterns: Sequence[str], *, folded: bool, exact: bool = False) -> None:
+    def __init__(
+        self, patterns: Sequence[str], *, folded: bool, exact: bool = False, fold_by: Fold = fold
+    ) -> None:
         self.patterns = tuple(patterns)
         self._folded = folded
         self._is_exact = exact
         # Matches that folding can lose: where a character is not one byte, and `[!a]` for an A.
         self._bytewise: PatternSet | None = None
-        # And where it does not fold to one character.
-        self._kept: PatternSet | None = None
+        # And where it does not fold to one.
+        self._simply: PatternSet | None = None
         self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
         self._readings: list[list[list[Segment]]] = []
         for index, pattern in enumerate(self.patterns):
             try:
                 # One character for each byte.
                 text = pattern if folded else pattern.encode("utf-8", "surrogateescape").decode("latin-1")
-                self._readings.append(readings(text, folded, exact))
+                self._readings.append(readings(text, fold_by if folded else None, exact))
             except PatternError as error:
                 raise PatternError(str(error), index) from None
         self._index = self._make_index(FOLDED_ASCII if folded else ASCII)
@@ -131,10 +121,11 @@ class PatternSet:
             if self._bytewise is None:
                 self._bytewise = PatternSet(self.patterns, folded=False)
             found.append(self._bytewise._find(path.decode("latin-1")))
-        if not _folds_one_by_one(text, folded) and (kept := _kept(text)) != text:
-            if self._kept is None:
-                self._kept = PatternSet([*map(_kept, self.patterns)], folded=True)
-            found.append(self._kept._find(fold(kept.encode("utf-8", "surrogateescape"))))
+        if not _folds_one_by_one(text, folded):
+            if self._simply is None:
+                self._simply = PatternSet(self.patterns, folded=True, fold_by=fold_simply)
+            texts = (fold_simply(path, with_ignored=each) for each in (True, False))
+            found += map(self._simply._find, texts)
         return min((each for each in found if each is not None), default=None)
 
     def _find(self, text: str) -> int | None:
@@ -211,8 +202,8 @@ class PrefixSet:
 
 
 def matches_ref(refs: Sequence[str], name: str) -> bool:
-    """Check whether the full name of a ref is in the list or matches a glob in it."""
-    return _matches(tuple(refs), name)
+    """Check whether the full name of a ref is in the list or matches a glob in it, in any normal form."""
+    return _matches(tuple(refs), normalize("NFC", name))
 
 
 @lru_cache(maxsize=4_096)
@@ -223,7 +214,7 @@ def _matches(refs: tuple[str, ...], name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _parted(refs: tuple[str, ...]) -> list[list[str]]:
-    return [ref.split("*") for ref in refs]
+    return [normalize("NFC", ref).split("*") for ref in refs]
 
 
 def _fits(parts: Sequence[str], name: str) -> bool:

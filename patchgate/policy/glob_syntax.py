@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from patchgate.git.path import fold
 from patchgate.values import dataclass
 
 _SPECIAL = re.compile(r"[*?\[\\]")
@@ -23,6 +23,9 @@ _TOKEN = re.compile(
     r"|\\(?P<escaped>.)|(?P<text>[^*?\[\\/]+)",
     re.DOTALL,
 )
+
+
+Fold: TypeAlias = Callable[[bytes], str]
 
 
 class PatternError(ValueError):
@@ -70,18 +73,18 @@ class Segment:
         return "".join(texts) if len(texts) == len(self.pieces) else None
 
 
-def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Segment]]:
+def readings(pattern: str, fold: Fold | None, is_exact: bool = False) -> list[list[Segment]]:
     """Split a pattern into components, once per way to match it: `a**/b` is `a*/**/b` or `ab`.
 
     Args:
         pattern: the pattern.
-        folded: whether to ignore case and normal forms.
+        fold: how texts are compared without case and normal forms; None: as they are.
         is_exact: a pattern that ends with a slash matches the content of such a folder, but no file.
 
     Raises:
         PatternError: it can match nothing, or uses an unsupported feature.
     """
-    segments = parse(pattern, folded)
+    segments = parse(pattern, fold)
     inside = [Segment("*", (STAR,))] if is_exact and pattern.rstrip(" ").endswith("/") else []
     first = next((at for at, each in enumerate(segments) if _SPECIAL.search(each.written)), len(segments))
     rest = segments[first + 1 :]
@@ -90,28 +93,26 @@ def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Se
     while len(rest) > 1 and rest[0].is_any_depth:
         del rest[0]
     deep = [*segments[: first + 1], Segment("**", (STAR,)), *rest, *inside]
-    joined = _joined(segments[first].written.rstrip("*"), rest[0], folded)
+    joined = _joined(segments[first].written.rstrip("*"), rest[0], fold)
     return [deep, [*segments[:first], joined, *rest[1:], *inside]]
 
 
-def _joined(beginning: str, segment: Segment, folded: bool) -> Segment:
+def _joined(beginning: str, segment: Segment, fold: Fold | None) -> Segment:
     """Put a literal text before a component."""
     head, *others = segment.pieces
     pieces: tuple[Piece, ...] = (
         (beginning + head, *others) if isinstance(head, str) else (beginning, head, *others)
     )
-    if not folded:
+    if fold is None:
         return Segment(beginning + segment.written, pieces)
     # Characters can combine where two texts meet.
-    again = (
-        fold(each.encode("utf-8", "surrogateescape")) if isinstance(each, str) else each for each in pieces
-    )
-    return Segment(fold((beginning + segment.written).encode("utf-8", "surrogateescape")), tuple(again))
+    again = (_compared(each, fold) if isinstance(each, str) else each for each in pieces)
+    return Segment(_compared(beginning + segment.written, fold), tuple(again))
 
 
-def parse(pattern: str, folded: bool) -> list[Segment]:
+def parse(pattern: str, fold: Fold | None) -> list[Segment]:
     """Split a pattern into components, from the root; raise PatternError for one that can match nothing."""
-    if folded:
+    if fold is not None:
         pattern = unicodedata.normalize("NFC", pattern)
     body = pattern.rstrip(" ")
     if len(body) < len(pattern) and (len(body) - len(body.rstrip("\\"))) % 2:
@@ -124,7 +125,7 @@ def parse(pattern: str, folded: bool) -> list[Segment]:
         raise PatternError(r"negation is not supported here; write \! for a name that begins with !")
     body = body.removesuffix("/")
     is_anchored = "/" in body
-    segments = list(_segments(body.removeprefix("/"), folded))
+    segments = list(_segments(body.removeprefix("/"), fold))
     if not all(segment.pieces for segment in segments):
         raise PatternError("an empty component matches nothing; write one / between names")
     if not is_anchored and not segments[0].is_any_depth:
@@ -136,14 +137,10 @@ def parse(pattern: str, folded: bool) -> list[Segment]:
     return segments
 
 
-def _segments(body: str, folded: bool) -> Iterator[Segment]:
+def _segments(body: str, fold: Fold | None) -> Iterator[Segment]:
     """Yield the components of a pattern without its outer slashes."""
-
-    def compared(text: str) -> str:
-        return fold(text.encode("utf-8", "surrogateescape")) if folded else text
-
     if not _SPECIAL.search(body):
-        for name in compared(body).split("/"):
+        for name in _compared(body, fold).split("/"):
             yield Segment(name, (name,) if name else ())
         return
     pieces: list[Piece] = []
@@ -158,19 +155,23 @@ def _segments(body: str, folded: bool) -> Iterator[Segment]:
         if token.lastgroup in {"text", "escaped"}:
             text += token[token.lastgroup]
             continue
-        if folded_text := compared(text):
-            pieces.append(folded_text)
+        if compared := _compared(text, fold):
+            pieces.append(compared)
         text = ""
         if token.lastgroup == "end":
-            yield Segment(compared(body[start : token.start()]), tuple(pieces))
+            yield Segment(_compared(body[start : token.start()], fold), tuple(pieces))
             pieces, start = [], position
         elif token.lastgroup == "star":
             pieces.append(STAR)
         else:
-            pieces.append(Single("." if token.lastgroup == "any" else _class(token[0], folded)))
-    if folded_text := compared(text):
-        pieces.append(folded_text)
-    yield Segment(compared(body[start:]), tuple(pieces))
+            pieces.append(Single("." if token.lastgroup == "any" else _class(token[0], fold is not None)))
+    if compared := _compared(text, fold):
+        pieces.append(compared)
+    yield Segment(_compared(body[start:], fold), tuple(pieces))
+
+
+def _compared(text: str, fold: Fold | None) -> str:
+    return text if fold is None else fold(text.encode("utf-8", "surrogateescape"))
 
 
 def _class(written: str, folded: bool) -> str:

@@ -91,7 +91,7 @@ def check_pattern(text: str) -> str:
             f"the pattern has more than {MAX_STAR_RUNS} runs of *", "name a parent folder instead"
         )
     try:
-        parse(text, folded=True)
+        parse(text, fold)
     except PatternError as error:
         message, _, hint = str(error).partition("; ")
         raise TextError(message, hint or None) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 
 import pytest
@@ -40,6 +41,8 @@ def test_a_star_stands_for_any_characters_and_nothing_else_is_special() -> None:
     assert matches_ref(["refs/heads/wip/*"], "refs/heads/wip/a/b")
     assert not matches_ref(["refs/heads/wip/*"], "refs/heads/wip")
     assert not matches_ref(["refs/heads/main"], "refs/heads/main2")
+    for listed, name in itertools.product(("gro\u0308\u00dfe", "gr\u00f6\u00dfe"), repeat=2):
+        assert matches_ref([f"refs/heads/{listed}/*"], f"refs/heads/{name}/1")
     assert not matches_ref([], "refs/heads/main")
 
 
