@@ -44,6 +44,15 @@ class CiClone:
     head: str = ""
     shown: str = "HEAD"
 
+    def require_working_tree(self) -> None:
+        """Require a `.git`, which no head has: files that came without one may look like a repository."""
+        tree = self.repository.work_tree
+        if tree is None or not os.path.lexists(os.path.join(tree, ".git")):
+            raise UndecidedError(
+                "there is no .git here: what git takes for a repository may be files of the head",
+                "run this in a clone, where the commit is checked out",
+            )
+
     def require_own_files(self) -> None:
         """Require that no two branches of origin share a file, as `Main` and `main` may."""
         if ignores_case(self.repository):

@@ -96,6 +96,7 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPus
 class _Finder(CiClone):
     def find(self) -> Sequence[CiRange | CiPush]:
         event = self.event
+        self.require_working_tree()
         self.require_own_files()
         self.require_origin_of_base()
         self.require_default()

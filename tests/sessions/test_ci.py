@@ -1413,6 +1413,19 @@ def test_a_tracked_folder_is_not_the_remote(host: Host) -> None:
     assert host.check(pull).code == 0
 
 
+@pytest.mark.parametrize("settings", [{}, {"core.bare": "false", "core.worktree": "."}])
+def test_a_head_that_came_without_a_repository_is_none_itself(host: Host, settings: dict[str, str]) -> None:
+    """In an archive, git takes files that are laid out as those of a repository for one."""
+    head, ci = host.push("feature", GOOD), host.ci
+    host.dev.git("clone", "-q", "--bare", f"file://{host.server.path}", str(ci.path))
+    ci.git("fetch", "-q", "origin", HEADS)
+    ci.git("remote", "set-head", "origin", "--auto")
+    (ci.path / "HEAD").write_text(head + "\n")
+    for key, value in settings.items():
+        ci.git("config", key, value)
+    assert host.check({}).code == 3
+
+
 def moved_into_a_denied_folder(host: Host) -> str:
     """Let main move a file into a denied folder; give a head of before that edits the old file."""
     host.dev.commit({"ci/build": STORY})
