@@ -97,6 +97,7 @@ _PATTERNS = """\
 without negation. `allow_delete`, `generated` and `[[overrides]]` match exactly what `git check-ignore` does.
 The others match all of that, and in addition what these rows list; no pattern matches less than in git.
 What denies or owns all below a folder (`deploy/**`) also names `deploy`: a submodule or a symlink there.
+Where the last part of that name has a star (`env-*/**`), it does not: write `env-*` too.
 
 | pattern | path | git | matches here in |
 | --- | --- | --- | --- |

@@ -23,6 +23,16 @@ MAX_PATH = 4096
 _HFS_IGNORED = dict.fromkeys(
     [0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
+# Default_Ignorable_Code_Point (Unicode, DerivedCoreProperties): what ext4 and F2FS ignore where they ignore
+# case (fs/unicode of Linux). HFS+'s are among them.
+_IGNORED_RANGES = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+    *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
+    (0xE0000, 0xE0FFF),
+)
+IGNORED = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORED_RANGES) + "]")
+"""A character that no reader sees, and that some file systems ignore in names."""
 # utf8.c, pick_one_utf8_char: to the check for HFS+ a name ends where it is not UTF-8, or at a noncharacter.
 _MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
 _BORING = rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*+"
@@ -148,11 +158,11 @@ def bounded(raw: bytes) -> bytes:
 def fold(raw: bytes) -> str:
     """Fold a name as a case-insensitive, normalising file system would: NFC, then case folding.
 
-    What HFS+ ignores is left out.
+    What HFS+ and such an ext4 ignore is left out.
     """
     if raw.isascii():
         return raw.decode("ascii").lower()
-    text = raw.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
+    text = IGNORED.sub("", raw.decode("utf-8", "surrogateescape"))
     if len(raw) > MAX_PATH:
         # To normalise takes time quadratic in the accents, and no file has such a name.
         return text.casefold()
@@ -164,10 +174,10 @@ def fold_simply(raw: bytes, *, with_ignored: bool = True) -> str:
 
     Args:
         raw: the name.
-        with_ignored: keep what HFS+ ignores.
+        with_ignored: keep what `fold` leaves out.
     """
     text = raw.decode("utf-8", "surrogateescape")
-    text = text if with_ignored else text.translate(_HFS_IGNORED)
+    text = text if with_ignored else IGNORED.sub("", text)
     return "".join(lower if len(lower := each.lower()) == 1 else each for each in text)
 
 

@@ -7,6 +7,7 @@ time, so 100,000 paths and hostile names are cheap.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from sys import maxsize
@@ -24,21 +25,21 @@ __all__ = ["PatternError", "PatternSet", "PrefixSet", "with_folder"]
 
 _NONE = maxsize
 _MAX_SPECS = 1_000
-# How patterns end that match everything below a folder, and what makes a name a pattern.
-_BELOW = ("/**/*", "/**", "/*")
-_WILDCARDS = frozenset("*?[\\")
+# How patterns end that match everything below a folder.
+_BELOW = re.compile(r"(?:(?:/\*{2,})+(?:/\*)?|/\*)/? *\Z")
 
 
 def with_folder(pattern: str) -> str:
     """Let a pattern of everything below a folder match its name, too: of a submodule or a symlink there.
 
-    Not where the last part of that name has wildcards: `*/**` does not match the files beside the folders.
+    Not where the last part of that name has a star: `*/**` does not match the files beside the folders.
     """
-    folder = next((pattern.removesuffix(end) for end in _BELOW if pattern.endswith(end)), "")
+    below = _BELOW.search(pattern)
+    folder = pattern[: below.start()] if below is not None else ""
     last = folder.rpartition("/")[2]
-    if not last or _WILDCARDS & set(last):
+    if not last or "*" in last:
         return pattern
-    if folder.endswith(" "):
+    if folder.endswith(" ") and (len(folder) - len(folder[:-1].rstrip("\\"))) % 2:
         # At the end of a pattern a blank counts only with a backslash.
         folder = f"{folder[:-1]}\\ "
     return folder if "/" in folder else f"/{folder}"
@@ -55,8 +56,7 @@ class PatternSet:
     - `dir/` also matches a file named `dir`;
     - a component with a class or an escape also matches its literal text: `[id].tsx` is a name in Next.js;
     - folded, a pattern also matches if it does after `patchgate.git.path.fold` on both sides, where `?` and
-      classes match one character, also one that folds to none or several; a byte that is not UTF-8 counts as
-      one.
+      classes match one character, before folding or after it; a byte that is not UTF-8 counts as one.
 
     An index of literal texts finds the patterns that could match; only these run, as a `pathspec.PathSpec`.
     Few paths get that far, and the first one that does imports pathspec (50 ms). Results are cached, so use
@@ -66,27 +66,26 @@ class PatternSet:
         patterns: the patterns.
         folded: ignore case and normal forms: for denials, where matching too much is safe.
         exact: match exactly as git does: for permissions.
-        fold_by: how it is folded.
+        fold_by: how it is folded; None: only read by characters, and not by bytes.
 
     Raises:
         PatternError: a pattern can match nothing or is not supported; `position` is its index.
     """
 
     __slots__ = (
-        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_other_index", "_readings"),
-        *("_simply", "_specs", "patterns"),
+        *("_folded", "_has_negated", "_index", "_is_exact", "_other_index", "_others", "_readings"),
+        *("_specs", "patterns"),
     )
 
     def __init__(
-        self, patterns: Sequence[str], *, folded: bool, exact: bool = False, fold_by: Fold = fold
+        self, patterns: Sequence[str], *, folded: bool, exact: bool = False, fold_by: Fold | None = fold
     ) -> None:
         self.patterns = tuple(patterns)
         self._folded = folded
         self._is_exact = exact
-        # Matches that folding can lose: where a character is not one byte, and `[!a]` for an A.
-        self._bytewise: PatternSet | None = None
-        # And where it does not fold to one.
-        self._simply: PatternSet | None = None
+        # Matches that folding can lose: by bytes, by characters as they are (`[!a]` for an A), and by those
+        # that do not fold to one.
+        self._others: tuple[PatternSet, PatternSet, PatternSet] | None = None
         self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
         self._readings: list[list[list[Segment]]] = []
         for index, pattern in enumerate(self.patterns):
@@ -117,15 +116,15 @@ class PatternSet:
             return self._find(path.decode("latin-1"))
         folded, text = fold(path), path.decode("utf-8", "surrogateescape")
         found = [self._find(folded)]
+        is_simple = path.isascii() or _folds_one_by_one(text, folded)
         if self._has_negated or not path.isascii():
-            if self._bytewise is None:
-                self._bytewise = PatternSet(self.patterns, folded=False)
-            found.append(self._bytewise._find(path.decode("latin-1")))
-        if not _folds_one_by_one(text, folded):
-            if self._simply is None:
-                self._simply = PatternSet(self.patterns, folded=True, fold_by=fold_simply)
-            texts = (fold_simply(path, with_ignored=each) for each in (True, False))
-            found += map(self._simply._find, texts)
+            if self._others is None:
+                readings = [PatternSet(self.patterns, folded=True, fold_by=by) for by in (None, fold_simply)]
+                self._others = (PatternSet(self.patterns, folded=False), readings[0], readings[1])
+            bytewise, literal, simple = self._others
+            found += (bytewise._find(path.decode("latin-1")), literal._find(text))
+            if not is_simple:
+                found += (simple._find(fold_simply(path, with_ignored=each)) for each in (True, False))
         return min((each for each in found if each is not None), default=None)
 
     def _find(self, text: str) -> int | None:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from patchgate.git.path import RepoPath, faults, fold, is_git_alias
+from patchgate.git.path import IGNORED, RepoPath, faults, fold, is_git_alias
 from patchgate.git.quoting import printable
 from patchgate.policy.file_kinds import POLICY_PATHS
 
@@ -105,7 +105,15 @@ def check_owned(text: str) -> str:
             f"`{printable(text, 60)}` is not a group of files",
             f'only "{POLICY_PATHS}" is; for a file of that name write "/{printable(text, 60)}"',
         )
-    return check_pattern(text)
+    return check_pattern(_visible(text))
+
+
+def _visible(text: str) -> str:
+    """Check that a text is what its readers see: who approves it may not notice another name."""
+    unseen = IGNORED.search(text) or re.search(r"[^\S ]", text)
+    if unseen is not None:
+        raise TextError(f"this has a character that nobody sees, U+{ord(unseen[0]):04X}", "leave it out")
+    return text
 
 
 def check_principal(text: str) -> str:
@@ -118,7 +126,7 @@ def check_principal(text: str) -> str:
             f"`{printable(text, 60)}` is not a principal of one signer",
             "write it as in .patchgate/allowed_signers, without patterns, like alice@example.com",
         )
-    return text
+    return _visible(text)
 
 
 def check_trailer(text: str) -> str:
@@ -195,7 +203,7 @@ def check_ref(text: str) -> str:
         raise TextError(
             "git does not allow this ref name", "only * is special here; see git help check-ref-format"
         )
-    return text
+    return _visible(text)
 
 
 def check_id(text: str) -> str:

@@ -428,6 +428,18 @@ def test_a_literal_path_is_accepted_as_a_prefix(prefix: str) -> None:
     assert is_accepted(f"policy.deny_prefixes = [{json.dumps(prefix)}]")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'owners = [{paths = ["infra/**\\u200b"]}]',
+        'owners = [{paths = ["infra/**"], signers = ["alice\\u00ad@example.com"]}]',
+        'push.protected_refs = ["refs/heads/release/*\\ufe0f"]',
+    ],
+)
+def test_who_guards_what_is_named_by_characters_that_are_seen(text: str) -> None:
+    assert "U+" in mistake(text).message
+
+
 @pytest.mark.parametrize("suffix", ["", "*.pem", "a/b", "a\nb", "x" * 256, "\u200c"])
 def test_a_suffix_that_is_no_end_of_a_name_is_a_mistake(suffix: str) -> None:
     assert mistake(f"policy.deny_suffixes = [{json.dumps(suffix)}]").key == "policy.deny_suffixes[0]"

@@ -350,6 +350,9 @@ def test_a_question_mark_and_a_class_match_each_character(character: str) -> Non
         ("stra\u00dfe-?/**", "STRA\u1e9eE-\u200c/x"),
         ("infra-?/**", "in\u200cfra-\u00df/x"),
         ("infra-[!0-9]/**", "INFRA-\ufeff/x"),
+        ("zone-[!\u00e9]/**", "zone-\u00c9/x"),
+        ("d-??/**", "d-e\u0301/x"),
+        ("infra/**", "in\u00adfra\ufe0f/x"),
     ],
 )
 def test_what_folds_to_several_or_none_is_a_character_of_a_class_too(pattern: str, path: str) -> None:

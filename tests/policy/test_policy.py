@@ -72,6 +72,11 @@ def test_which_names_are_control_files(name: str, is_control: bool) -> None:
         ("/**", "readme", True),
         ("deploy /**", "deploy /a", True),
         ("a/deploy  /*", "a/deploy  ", True),
+        *((f"deploy{end}", "deploy", True) for end in ("/** ", "/**/", "/*/", "/**/**", "/***")),
+        ("my\\\\ deploy/**", "my deploy", True),
+        ("app/[id]/**", "app/[id]", True),
+        ("stage?/**", "stage1", True),
+        ("env-*/**", "env-1", False),
     ],
 )
 def test_who_owns_all_below_a_folder_owns_its_name(pattern: str, name: str, is_named: bool) -> None:

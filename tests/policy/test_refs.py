@@ -30,10 +30,12 @@ def test_a_full_name_or_a_pattern_of_one_is_given_back(text: str) -> None:
         "refs/heads/a b",
         "refs/heads/a..b",
         "refs/heads/a?",
+        "refs/heads/release/*\u200b",
+        "refs/heads/a\u00a0b",
     ],
 )
 def test_what_no_ref_can_be_called_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="ref"):
+    with pytest.raises(ValueError, match=r"ref|sees"):
         check_ref(text)
 
 
