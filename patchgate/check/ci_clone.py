@@ -130,14 +130,15 @@ class CiClone:
         its `repository` says so.
         """
         done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
-        if done.code == 1:
+        urls = os.fsdecode(done.out).lower().replace(":", "/").split("\n")[:-1]
+        # Since git 2.46 an empty value takes back those before it.
+        if not urls or not urls[-1]:
             raise UndecidedError(
                 f"this clone has no remote origin, so what is below {REMOTE} may be of the head itself",
                 "fetch the repository of the base in a fresh clone: git remote add origin URL",
             )
         if not self.event.fork:
             return
-        urls = os.fsdecode(done.out).lower().replace(":", "/").split("\n")
         names = ["/" + url.rstrip("/").removesuffix(".git") for url in urls]
         fork = "/" + self.event.fork.lower()
         if any((name if "/" in fork[1:] else name.rpartition("/")[0]).endswith(fork) for name in names):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from patchgate.check.case import find
+from patchgate.git.path import is_ref_format
 from patchgate.git.quoting import quote_path
 from patchgate.policy.policy import Decision
 from patchgate.report.verdict import Finding, Fixer
@@ -20,7 +21,7 @@ _SHORT = 12
 _LONGEST = 200
 _AS_BRANCH = "git fetch, then merge or rebase onto what is there, and push without force"
 _AS_TAG = "give the new tag another name"
-_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//")
+_NO_TEXT = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,10 @@ def _unprotect(move: RefMove) -> str:
 
 def is_branch_name(name: str) -> bool:
     """Return whether git takes a name for a branch, and it is no option (git-check-ref-format)."""
-    parts = name.split("/")
     return (
-        0 < len(name) <= 1000
-        and _FORBIDDEN.search(name) is None
+        len(name) <= 1000
+        and is_ref_format(name)
         and not name.startswith("-")
-        and not name.endswith(".")
         and name not in {"@", "HEAD"}
-        and all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
+        and _NO_TEXT.search(name) is None
     )

@@ -37,6 +37,8 @@ IGNORED = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last i
 _MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
 _BORING = rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*+"
 _BORING_PATH = re.compile(rb"(?:%b/)*+%b" % (_BORING, _BORING))
+# refs.c, check_refname_component.
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|(?:/|\A)\.|\.lock(?:/|\Z)|\.\Z|(?:/|\A)(?:/|\Z)")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _DOTS = frozenset({b".", b".."})
 _DRIVE = re.compile(rb"[A-Za-z]:")
@@ -169,6 +171,7 @@ def fold(raw: bytes) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+@lru_cache(maxsize=64)
 def fold_simply(raw: bytes, *, with_ignored: bool = True) -> str:
     """Fold a name so that each character stays one, also one that `fold` makes several of.
 
@@ -179,6 +182,11 @@ def fold_simply(raw: bytes, *, with_ignored: bool = True) -> str:
     text = raw.decode("utf-8", "surrogateescape")
     text = text if with_ignored else IGNORED.sub("", text)
     return "".join(lower if len(lower := each.lower()) == 1 else each for each in text)
+
+
+def is_ref_format(name: str) -> bool:
+    """Return whether git takes a text for the name of a ref, or a part of one (git-check-ref-format)."""
+    return _NO_REF.search(name) is None
 
 
 def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
+from patchgate.git.path import is_ref_format
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.process.child import Completed
@@ -85,8 +86,10 @@ def read_pushed(repository: Repository, lines: bytes) -> list[RefUpdate]:
 def read_received(repository: Repository, lines: bytes) -> list[RefUpdate]:
     """Read the input of pre-receive: `<old oid> SP <new oid> SP <ref> LF`.
 
+    A name may be any text of who pushes: git looks at it after this hook (receive-pack, `funny refname`).
+
     Raises:
-        UndecidedError: a line is not in git's format.
+        UndecidedError: a line is not in git's format, or a name is none of a ref.
     """
     updates = []
     for line in _lines(lines):
@@ -94,6 +97,10 @@ def read_received(repository: Repository, lines: bytes) -> list[RefUpdate]:
         if len(words) != 3:
             raise _unreadable(line)
         old, new, ref = words
+        if not ref.startswith("refs/") or not is_ref_format(ref):
+            raise UndecidedError(
+                f"{printable(ref, 200)} is not the name of a ref", "push full names, like refs/heads/main"
+            )
         updates.append(RefUpdate(ref, _oid(repository, old, line), _oid(repository, new, line)))
     return updates
 
@@ -188,7 +195,7 @@ def refs_below(repository: Repository, *folders: str) -> dict[str, str]:
     Raises:
         UndecidedError: git could not list them.
     """
-    raw = repository.output("for-each-ref", "--format=%(objectname) %(refname)", *folders)
+    raw = repository.output("for-each-ref", "--format=%(objectname) %(refname)", "--", *folders)
     found = {}
     for line in _lines(raw):
         oid, _, ref = line.partition(" ")

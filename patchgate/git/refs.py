@@ -139,7 +139,7 @@ def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
     Raises:
         UndecidedError: git could not list them.
     """
-    return _pairs(repository.output(*_LIST, *folders))
+    return _pairs(repository.output(*_LIST, "--", *folders))
 
 
 def symbolic_refs_for(repository: Repository, updates: Sequence[RefUpdate]) -> dict[str, str]:

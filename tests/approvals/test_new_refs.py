@@ -587,3 +587,44 @@ def test_a_name_that_a_file_system_takes_for_an_owned_one_is_owned(tmp_path: Pat
     """HFS+ ignores some letters, as `next_hfs_char` of git's utf8.c lists them."""
     team = Team.make(tmp_path, INFRA)
     refused(team, f"{commit_of(team.dev, team.head(), {path: 'x'})}:refs/heads/main")
+
+
+FORGED = (
+    "--format=%(if:equals=refs/heads/main)%(refname)%(then){}%20refs/heads/main"
+    "%(else)%(objectname)%20%(refname)%(end)"
+)
+"""As an option of `git for-each-ref`: main has another commit."""
+
+
+def raw_push(server: Repo, dev: Repo, *commands: tuple[str, str, str]) -> bytes:
+    """Push by git's protocol (gitprotocol-pack), which takes any text for the name of a ref."""
+    wanted = "".join(f"{new}\n" for _, new, _ in commands).encode()
+    pack = dev.git("pack-objects", "--revs", "--stdout", "-q", stdin=wanted)
+    lines = [f"{old} {new} {name}".encode() for old, new, name in commands]
+    lines[0] += b"\0report-status"
+    sent = b"".join(b"%04x%b" % (len(line) + 4, line) for line in lines) + b"0000" + pack
+    return server.try_git("receive-pack", str(server.path), stdin=sent).stdout
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        FORGED,
+        "--count=1",
+        "refs/heads/x\n{} {} --count=1",
+        "refs/heads/*",
+        "main",
+    ],
+)
+def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str) -> None:
+    """Git looks at names only after the hook, and refuses this one alone."""
+    team = Team.make(tmp_path, INFRA + LISTED)
+    dev, server = team.dev, team.server
+    loose = commit_of(dev, None, {"patchgate.toml": "[policy]\n"})
+    assert team.push(f"{loose}:refs/heads/open", is_real=True).code == 0
+    change = commit_of(dev, team.head(), {"infra/main.tf": "2\n"})
+    before = server.ask("for-each-ref")
+    odd = ZEROES, loose, name.format(loose, loose)
+    said = raw_push(server, dev, (ZEROES, change, TAG), (ZEROES, loose, "refs/heads/other"), odd)
+    assert (b"unpack ok" in said, server.ask("for-each-ref")) == (True, before)
+    assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))

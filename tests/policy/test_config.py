@@ -437,7 +437,9 @@ def test_a_literal_path_is_accepted_as_a_prefix(prefix: str) -> None:
     ],
 )
 def test_who_guards_what_is_named_by_characters_that_are_seen(text: str) -> None:
-    assert "U+" in mistake(text).message
+    with pytest.raises(ConfigError) as caught:
+        parse(text.encode(), "patchgate.toml")
+    assert "U+" in caught.value.mistakes[0].message
 
 
 @pytest.mark.parametrize("suffix", ["", "*.pem", "a/b", "a\nb", "x" * 256, "\u200c"])

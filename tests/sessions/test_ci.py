@@ -1409,7 +1409,9 @@ def test_a_tracked_folder_is_not_the_remote(host: Host) -> None:
     host.ci.git("fetch", "-q", "origin", HEADS)
     pull = host.pull(head, head)
     assert host.check(pull).code == 3
-    host.ci.git("remote", "add", "origin", f"file://{host.server.path}")
+    host.ci.git("config", "remote.origin.url", "")
+    assert host.check(pull).code == 3
+    host.ci.git("config", "remote.origin.url", f"file://{host.server.path}")
     assert host.check(pull).code == 0
 
 
