@@ -285,7 +285,16 @@ class RefRules:
 
     @property
     def default_tip(self) -> str | None:
-        """The commit of the default branch there, where it is known and here."""
+        """The commit of the default branch there, where it is known and here.
+
+        Where a server trusts one of its branches, HEAD's counts only if that one's policy lists it: whoever
+        may set HEAD would say what new protected refs begin with.
+        """
+        trusted = self.asked.policy_name if self.destination.judges_all else None
+        if trusted is not None and trusted.startswith(BRANCHES):
+            listed = self.governing.policy.config.push.protected_refs or ()
+            if not any(matches_ref(listed, ref) for ref in self._defaults):
+                return self.asked.policy_from
         for ref in self._defaults:
             tip = self.commits.get(self.destination.had.get(ref, ""))
             if tip is not None:

@@ -628,3 +628,20 @@ def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str)
     said = raw_push(server, dev, (ZEROES, change, TAG), (ZEROES, loose, "refs/heads/other"), odd)
     assert (b"unpack ok" in said, server.ask("for-each-ref")) == (True, before)
     assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))
+
+
+@pytest.mark.parametrize("ref", [BRANCH, TAG])
+def test_who_sets_head_does_not_say_what_a_new_ref_begins_with_beside_a_trusted_branch(
+    tmp_path: Path, ref: str
+) -> None:
+    """The settings of a host may let others than the owners choose the default branch."""
+    team = Team.make(tmp_path, INFRA + LISTED)
+    dev, server = team.dev, team.server
+    assert server.cli("install", "--server", "--trust-ref", "refs/heads/main").code == 0
+    there, change = team.head(), commit_of(dev, team.head(), {"infra/main.tf": "2\n"})
+    loose = commit_of(dev, change, {"patchgate.toml": "[policy]\n"})
+    assert team.push(f"{loose}:refs/heads/develop").code == 0
+    server.git("symbolic-ref", "HEAD", "refs/heads/develop")
+    refused(team, f"{loose}:{ref}")
+    refused(team, f"{change}:{ref}")
+    assert team.push(f"{there}:{ref}").code == 0
