@@ -181,6 +181,11 @@ def fold_simply(raw: bytes, *, with_ignored: bool = True) -> str:
     """
     text = raw.decode("utf-8", "surrogateescape")
     text = text if with_ignored else IGNORED.sub("", text)
+    if len(raw) <= MAX_PATH:
+        # But for what NFC takes apart.
+        apart = "".join({each for each in text if len(unicodedata.normalize("NFC", each)) > 1})
+        parts = re.split(f"([{re.escape(apart)}])", text) if apart else [text]
+        text = "".join(each if each in apart else unicodedata.normalize("NFC", each) for each in parts)
     return "".join(lower if len(lower := each.lower()) == 1 else each for each in text)
 
 

@@ -352,6 +352,8 @@ def test_a_question_mark_and_a_class_match_each_character(character: str) -> Non
         ("infra-[!0-9]/**", "INFRA-\ufeff/x"),
         ("zone-[!\u00e9]/**", "zone-\u00c9/x"),
         ("d-??/**", "d-e\u0301/x"),
+        ("caf\u00e9-?/**", "CAFE\u0301-\u1e9e/x"),
+        ("caf\u00e9-?/**", "cafe\u0301-\U0001d15e/x"),
         ("infra/**", "in\u00adfra\ufe0f/x"),
     ],
 )
