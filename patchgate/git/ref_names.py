@@ -47,7 +47,8 @@ def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) ->
         is_mirrored = each.ref.startswith("refs/remotes/")
         if {"objects", "OBJECTS"} & {*names[:-1]} if is_mirrored else "HEAD" in names:
             raise UndecidedError(
-                f"{printable(each.ref, 200)} has a name that git has for parts of a repository",
+                f"{printable(each.ref, 200)} contains a name that git reserves: "
+                f"{'objects' if is_mirrored else 'HEAD'}",
                 "choose another name",
             )
         if not is_normalized("NFC", each.ref):
