@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UsageError
-from patchgate.git.path import RepoPath, faults, fold, is_git_alias
+from patchgate.git.path import RepoPath, faults, fold, is_git_alias, is_ref_format
 from tests.amount import often
 
 # ---- git as the oracle ------------------------------------------------------------------------------------
@@ -339,3 +339,34 @@ def test_folding_twice_changes_nothing_more(text: str) -> None:
 )
 def test_a_path_in_a_command_is_one_word_that_runs_nothing(raw: bytes, word: str) -> None:
     assert RepoPath(raw).in_shell == word
+
+
+_PARTS = (
+    "a",
+    "/",
+    ".",
+    "-",
+    "@",
+    "{",
+    "}",
+    ".lock",
+    "~",
+    "^",
+    ":",
+    "?",
+    "*",
+    "[",
+    "\\",
+    " ",
+    "\n",
+    "\x7f",
+    "é",
+)
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=6))
+@settings(max_examples=often(2_000), deadline=None)
+def test_what_may_be_a_ref_is_what_git_says(parts: list[str]) -> None:
+    name = "refs/" + "".join(parts)
+    done = subprocess.run(["git", "check-ref-format", name], check=False)
+    assert is_ref_format(name) == (done.returncode == 0)
