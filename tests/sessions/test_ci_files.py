@@ -275,7 +275,7 @@ def commands(name: str) -> str:
 
 
 # As their own pages describe it: the hook of the host runs each file of a folder with what git gave it.
-DISPATCHER = """#!/bin/sh
+DISPATCHER = """#!/usr/bin/env bash
 lines=$(cat)
 for each in %s; do
     [ -x "$each" ] || continue
@@ -321,6 +321,16 @@ def test_the_hook_reads_a_quarantine_that_only_its_objects_name(host: Host) -> N
     host.dev.commit(GOOD)
     done = host.dev.try_git("push", "-q", "origin", "main")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_host_whose_hook_may_cut_the_list_of_refs_is_refused(host: Host) -> None:
+    """The `echo` of dash ends at a backslash and a c, which a client may send in a name."""
+    lay_out(host, "gitea")
+    hook = host.server.path / "hooks" / "pre-receive"
+    hook.write_text(hook.read_text().replace("bash", "sh"))
+    host.dev.commit(GOOD)
+    refused = host.dev.try_git("push", "-q", "origin", "main")
+    assert (refused.returncode != 0, b"SCRIPT_TYPE" in refused.stderr) == (True, True)
 
 
 def test_a_hook_whose_program_is_missing_refuses_the_push(host: Host) -> None:
