@@ -119,8 +119,11 @@ class PatternSet:
         is_simple = path.isascii() or _folds_one_by_one(text, folded)
         if self._has_negated or not path.isascii():
             if self._others is None:
-                readings = [PatternSet(self.patterns, folded=True, fold_by=by) for by in (None, fold_simply)]
-                self._others = (PatternSet(self.patterns, folded=False), readings[0], readings[1])
+                self._others = (
+                    PatternSet(self.patterns, folded=False),
+                    PatternSet(self.patterns, folded=True, fold_by=None),
+                    PatternSet(self.patterns, folded=True, fold_by=fold_simply),
+                )
             bytewise, literal, simple = self._others
             found += (bytewise._find(path.decode("latin-1")), literal._find(text))
             if not is_simple:
