@@ -30,6 +30,8 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
+# Paths of commits of refs that are refused in any case.
+_MOST_OF_REFUSED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Contents:
         self._written: list[Policy] = []
         self._bases: dict[tuple[str, ...], list[str]] = {}
         self.effort = Effort()
+        self.effort_for_refused = Effort(_MOST_OF_REFUSED)
         self._has_compared = False
 
     def new_history(self, ref: ProtectedRef) -> NewHistory:
@@ -137,11 +140,7 @@ class Contents:
 
 
 def approved_paths(
-    objects: Objects,
-    ref: ProtectedRef,
-    changes: Sequence[ChangeVerdict],
-    found: FoundPolicy,
-    owners: str,
+    objects: Objects, changes: Sequence[ChangeVerdict], found: FoundPolicy, owners: str
 ) -> tuple[set[ApprovedPath], set[ApprovedPath]]:
     """List what approved commits of a ref make of owned paths, and what all make for which somebody is asked.
 
@@ -149,6 +148,7 @@ def approved_paths(
     What lacks an approval is reported already: whether it lands whole is asked as if it had one.
 
     Args:
+        changes: the commits that the ref gets.
         found: the policy that names the owners.
         owners: its tree.
     """
@@ -158,7 +158,7 @@ def approved_paths(
     lacking: set[ApprovedPath] = set()
     for change in changes:
         # What a host would merge is no commit of the ref yet.
-        if ref not in change.lands_on or change.source.kind == "range":
+        if change.source.kind == "range":
             continue
         is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
         tree = base_tree(objects, change)

@@ -13,7 +13,7 @@ from typing import Protocol
 from patchgate.git.path import RepoPath
 from patchgate.values import dataclass
 
-# Slots of merges that are looked at for all refs of a push; a lookup takes some microseconds.
+# Slots of merges that are looked at; a lookup takes some microseconds.
 _MOST_WORK = 1_000_000
 
 Slot = tuple[RepoPath, bool]
@@ -104,10 +104,10 @@ Side = Mapping[Slot, Made]
 
 
 class Effort:
-    """How many slots of merges and commits beside each other may still be looked at."""
+    """How much may still be looked at, for all refs of a push."""
 
-    def __init__(self) -> None:
-        self._left = _MOST_WORK
+    def __init__(self, most: int = _MOST_WORK) -> None:
+        self._left = most
 
     @property
     def is_spent(self) -> bool:

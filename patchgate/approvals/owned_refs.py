@@ -38,12 +38,10 @@ from patchgate.report.verdict import (
     Outcome,
     OwnedPaths,
     ProtectedRef,
+    Verdict,
 )
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
-
-# Paths of commits of a ref that is refused in any case.
-_MOST_COMPARED = 500
 
 
 def compare_ref(
@@ -71,16 +69,16 @@ def compare_ref(
     if not findings:
         return []
     # What could not be compared with the rules is not refused: a fetch may bring what is missing.
-    unknown = next((reason for each in changes if (reason := _not_known(each, ref)) is not None), None)
+    unknown = next((reason for each in changes if (reason := _not_known(each)) is not None), None)
     if unknown is not None:
         return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, unknown), ())]
     return [_verdict(objects, ref, GateOutcome(GATE, Outcome.FAIL), findings)]
 
 
-def _not_known(change: ChangeVerdict, ref: ProtectedRef) -> str | None:
-    """Return why it is not known whether a change that a ref gets has its approvals; None if it is."""
-    gates = change.context_gates if ref in change.lands_on else ()
-    unknown = (gate for gate in gates if gate.gate == GATE and gate.outcome is Outcome.UNDECIDED)
+def _not_known(change: ChangeVerdict) -> str | None:
+    """Return why it is not known whether a change has its approvals; None if it is."""
+    gates = (gate for gate in change.context_gates if gate.gate == GATE)
+    unknown = (gate for gate in gates if gate.outcome is Outcome.UNDECIDED)
     return next((gate.reason or "" for gate in unknown), None)
 
 
@@ -216,8 +214,9 @@ class _Comparison:
         contents: Contents,
     ) -> None:
         self._objects, self._ref, self._found, self._contents = objects, ref, found, contents
-        approved, self._whole = approved_paths(objects, ref, changes, found, owners)
-        self._refused = _refused(ref, changes)
+        approved, self._whole = approved_paths(objects, changes, found, owners)
+        self._refused = _refused(changes)
+        self._is_refused = any(change.verdict is Verdict.REJECTED for change in changes)
         self._becomes = becomes
         self._made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
         for each in approved:
@@ -235,7 +234,7 @@ class _Comparison:
             return view.rules_there if path in view.controls else view.there
 
         part = None
-        if not self._refused or len(self._whole) <= _MOST_COMPARED:
+        if not self._is_refused or self._contents.effort_for_refused.spend(len(self._whole)):
             part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
             part = part or self._moved_part(view)
         if part is not None:
@@ -305,13 +304,12 @@ def _may_own(found: FoundPolicy, sources: ApprovalSources) -> bool:
     return sources.is_final and (has_tables or found.fault is None)
 
 
-def _refused(ref: ProtectedRef, changes: Sequence[ChangeVerdict]) -> set[RepoPath]:
+def _refused(changes: Sequence[ChangeVerdict]) -> set[RepoPath]:
     """List the paths of commits that lack an approval for a ref: that is reported already."""
     return {
         path
         for change in changes
         if any(each.rule == OWNER_RULE and each.level is Level.ERROR for each in change.findings)
-        and ref in change.lands_on
         for owned in change.owned
         for path in owned.paths
     }

@@ -77,9 +77,14 @@ def require_owners(
     spared = {each.ref for each in report.lands_on if each.is_forced and each.ref in refused}
     spared -= set(sorted(filter(None, spared))[:_MOST_COMPARED])
     contents = Contents(objects, TreePolicies(objects))
+    # Many refs may get many commits: each list is made once.
+    gets: dict[ProtectedRef, list[ChangeVerdict]] = {ref: [] for ref in report.lands_on}
+    for change in changes:
+        for ref in change.lands_on:
+            gets.setdefault(ref, []).append(change)
     for ref in report.lands_on:
         rules_of = check.rules_of if ref.is_forced and ref.ref not in spared else None
-        changes += compare_ref(objects, ref, changes, sources, rules_of, contents)
+        changes += compare_ref(objects, ref, gets[ref], sources, rules_of, contents)
     return replace(report, changes=tuple(changes), warnings=(*report.warnings, *warnings))
 
 

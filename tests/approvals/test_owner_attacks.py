@@ -931,6 +931,24 @@ def test_what_a_merge_carries_is_found_once_however_many_branches_get_it(tmp_pat
     assert asked[1] - asked[0] <= 4
 
 
+def test_what_lands_in_part_is_sought_for_few_branches_that_are_refused_anyhow(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, f"[policy]\ndeny_prefixes = ['runs']\n{OWNED}{PROTECTED}")
+    blob = team.dev.ask("hash-object", "-w", "a")
+    lines = "".join(f"100644 {blob}\truns/{each}\n" for each in range(501))
+    team.dev.git("update-index", "--index-info", stdin=lines.encode())
+    change = team.dev.ask("commit-tree", team.dev.ask("write-tree"), "-p", team.head(), "-m", "Change")
+    git = AskedGit(tmp_path, team.server.env)
+    (team.server.path / "objects/info/alternates").write_text(f"{team.dev.git_dir}/objects\n")
+    asked = []
+    for n_branches in (2, 12):
+        before = git.times("rev-list") if asked else 0
+        moves = "".join(f"{'0' * 40} {change} refs/heads/release/{each}\n" for each in range(n_branches))
+        answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=git.path)
+        assert (answer.code, "deny-prefix" in answer.out + answer.err) == (1, True)
+        asked.append(git.times("rev-list") - before)
+    assert asked[0] == asked[1] > 0
+
+
 def test_commits_that_go_to_too_many_branches_are_undecided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
