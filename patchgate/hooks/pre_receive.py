@@ -105,13 +105,14 @@ def judge_receive(
 def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:
     """Refuse a push whose old values are wrong: the client sends them.
 
-    Git compares them only after this hook, when it writes a ref, and never for a command without a change.
+    Git compares them only after this hook, when it writes a ref, and never for a command without a change, or
+    that deletes what was not there: it would delete what somebody makes meanwhile.
 
     Args:
         had: the value here of each ref that the push names.
 
     Raises:
-        UndecidedError: a ref has another value, or is named twice.
+        UndecidedError: a ref has another value, is named twice, or is deleted but not there.
     """
     seen: set[str] = set()
     for update in updates:
@@ -119,6 +120,8 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
         if update.ref in seen:
             raise UndecidedError(f"this push updates {ref} twice", "push each ref once")
         seen.add(update.ref)
+        if update.old is None and update.new is None:
+            raise UndecidedError(f"this push deletes {ref}, which is not here", "push without it")
         old = had.get(update.ref)
         if old != update.old:
             has, says = (oid[:SHORT_OID] if oid else "nothing" for oid in (old, update.old))

@@ -598,8 +598,8 @@ FORGED = (
 
 def raw_push(server: Repo, dev: Repo, *commands: tuple[str, str, str]) -> bytes:
     """Push by git's protocol (gitprotocol-pack), which takes any text for the name of a ref."""
-    wanted = "".join(f"{new}\n" for _, new, _ in commands).encode()
-    pack = dev.git("pack-objects", "--revs", "--stdout", "-q", stdin=wanted)
+    wanted = "".join(f"{new}\n" for _, new, _ in commands if new != ZEROES).encode()
+    pack = dev.git("pack-objects", "--revs", "--stdout", "-q", stdin=wanted) if wanted else b""
     lines = [f"{old} {new} {name}".encode() for old, new, name in commands]
     lines[0] += b"\0report-status"
     sent = b"".join(b"%04x%b" % (len(line) + 4, line) for line in lines) + b"0000" + pack
@@ -628,6 +628,15 @@ def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str)
     said = raw_push(server, dev, (ZEROES, change, TAG), (ZEROES, loose, "refs/heads/other"), odd)
     assert (b"unpack ok" in said, server.ask("for-each-ref")) == (True, before)
     assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/release/1", "refs/heads/other", "refs/notes/x"])
+def test_what_is_not_there_is_not_deleted(tmp_path: Path, ref: str) -> None:
+    """Git would delete it without a look at its old value (receive-pack): also what was made meanwhile."""
+    team = Team.make(tmp_path, INFRA + LISTED)
+    said = raw_push(team.server, team.dev, (ZEROES, ZEROES, ref))
+    assert b"ng " + ref.encode() in said
+    assert b"unpack ok" in said
 
 
 @pytest.mark.parametrize("ref", [BRANCH, TAG])
