@@ -27,16 +27,14 @@ SIGNERS = ".patchgate/allowed_signers"
 
 @dataclass(frozen=True)
 class Key:
-    """An ed25519 key in a file of its own."""
+    """A key in a file of its own."""
 
     path: Path
 
     @classmethod
-    def make(cls, folder: Path, name: str = "key", passphrase: str = "") -> Key:
+    def make(cls, folder: Path, name: str = "key", passphrase: str = "", kind: str = "ed25519") -> Key:
         path = folder / name
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "", "-f", path], check=True
-        )
+        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "", "-f", path], check=True)
         return cls(path)
 
     @property

@@ -36,9 +36,17 @@ _BYTE_PATTERN = re.compile(rb"[*?]")
 _PRINCIPALS = re.compile(rb'[ \t]*("[^"]*"|[^ \t"]+)(?=[ \t])')
 _ADDRESS = re.compile(r"<([^<>\s]+)>$")
 _HINT = "git config user.signingKey ~/.ssh/id_ed25519.pub (a path, or key:: and the public key)"
-_SK_ECDSA = b"sk-ecdsa-sha2-nistp256"
-_NUMBERS = {b"ssh-rsa": 2, b"ssh-dss": 4, b"ssh-ed25519": 1, b"sk-ssh-ed25519": 2, _SK_ECDSA: 3}
-_ECDSA_NUMBERS = 2
+_AT_OPENSSH = b"@openssh.com"
+_CERTIFICATE = b"-cert-v01" + _AT_OPENSSH
+# Of each kind of key, how many fields follow its name.
+_FIELDS = {
+    b"ssh-ed25519": 1,
+    b"ssh-rsa": 2,
+    b"ssh-dss": 4,
+    **{b"ecdsa-sha2-nistp" + size: 2 for size in (b"256", b"384", b"521")},
+    b"sk-ssh-ed25519" + _AT_OPENSSH: 2,
+    b"sk-ecdsa-sha2-nistp256" + _AT_OPENSSH: 3,
+}
 _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 
 
@@ -133,7 +141,10 @@ def check_signature(
                 named.append(principal)
         if not valid:
             return SignatureCheck(None, why)
-        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named))
+        key = canonical_key(public_key_of(signed.signature))
+        if not key:
+            return SignatureCheck(None, "its key is of a kind that patchgate does not know")
+        return SignatureCheck(valid[0], "", key, tuple(named))
 
 
 def _without_patterns(signers: bytes) -> bytes:
@@ -163,26 +174,30 @@ def public_key_of(signature: str) -> bytes:
     start = len(_MAGIC) + 8
     length = int.from_bytes(raw[len(_MAGIC) + 4 : start], "big")
     key = raw[start : start + length]
-    return _canonical(key) if raw.startswith(_MAGIC) and len(key) == length else b""
+    return key if raw.startswith(_MAGIC) and len(key) == length else b""
 
 
-def _canonical(key: bytes) -> bytes:
+def canonical_key(key: bytes) -> bytes:
     """Write a public key without the zeros that may precede its numbers: one key has one form.
 
     Of a certificate it is the key that it certifies. Source: OpenSSH, PROTOCOL.certkeys: after the name come
-    a nonce and the numbers of the key, then a serial.
+    a nonce and the numbers of the key, then a serial. It is empty for other names than those in which OpenSSH
+    writes a kind: it reads more of them, and no signature covers the name.
     """
     fields: list[bytes] = []
     while key:
         length = int.from_bytes(key[:4], "big")
         fields.append(key[4 : 4 + length].lstrip(b"\0"))
         key = key[4 + length :]
-    name = fields[0].removesuffix(b"@openssh.com") if fields else b""
-    kind = name.removesuffix(b"-cert-v01")
+    name = fields[0] if fields else b""
+    kind = name.removesuffix(_CERTIFICATE)
     if kind != name:
-        numbers = _NUMBERS.get(kind, _ECDSA_NUMBERS if kind.startswith(b"ecdsa-") else 0)
-        fields = [kind, *fields[2 : 2 + numbers]] if numbers else []
-    return b"".join(len(each).to_bytes(4, "big") + each for each in [kind, *fields[1:]])
+        kind = next((each for each in (kind, kind + _AT_OPENSSH) if each in _FIELDS), b"")
+        del fields[1:2]
+    if kind not in _FIELDS:
+        return b""
+    kept = [kind, *fields[1 : 1 + _FIELDS[kind]]]
+    return b"".join(len(each).to_bytes(4, "big") + each for each in kept)
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 import re
 import subprocess
+import textwrap
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +18,8 @@ from types import SimpleNamespace
 import pytest
 
 from patchgate.approvals import grants, owners
-from patchgate.approvals.signatures import public_key_of
+from patchgate.approvals.approvals import SignedStatement, Statement
+from patchgate.approvals.signatures import canonical_key, check_signature, public_key_of
 from patchgate.check import push_groups
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
@@ -27,7 +30,7 @@ from patchgate.process.cpu_limit import CpuBudget
 from tests.amount import IS_LONG
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.component_world import contract, declared
-from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
+from tests.signing import AT, BY, REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(4)]
@@ -302,11 +305,7 @@ def test_under_a_broken_policy_only_its_approved_repair_lands(tmp_path: Path) ->
 
 
 def test_a_key_written_in_another_form_is_the_same_key(tmp_path: Path) -> None:
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-C", "", "-f", tmp_path / "rsa"],
-        check=True,
-    )
-    key = Key(tmp_path / "rsa")
+    key = Key.make(tmp_path, kind="rsa")
     wire = base64.b64decode(key.public.split()[1])
     fields, rest = [], wire
     while rest:
@@ -322,7 +321,34 @@ def test_a_key_written_in_another_form_is_the_same_key(tmp_path: Path) -> None:
             f"-----BEGIN SSH SIGNATURE-----\n{base64.b64encode(raw).decode()}\n-----END SSH SIGNATURE-----\n"
         )
 
-    assert public_key_of(signature(wire)) == public_key_of(signature(other)) != b""
+    one, same = (canonical_key(public_key_of(signature(each))) for each in (wire, other))
+    assert one == same != b""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("ed25519", "ED25519"), ("ed25519", "ed25519"), ("rsa", "RSA"), ("rsa", "rsa-sha2-512")],
+)
+def test_a_signature_by_another_name_of_the_kind_of_its_key_does_not_count(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    """OpenSSH reads short names, too (sshkey_type_from_name), and no signature covers them."""
+    key, digest = Key.make(tmp_path, kind=kind), "sha256:" + "0" * 64
+    good = key.sign(Statement(digest, digest, ("deny-prefix",), "for the tests", BY, AT))
+    assert check_signature(good, key.allowed("me").encode(), os.environ).principal == "me"
+    first, *lines, end, rest = good.signature.split("\n")
+    raw = base64.b64decode("".join(lines))
+    old = base64.b64decode(key.public.split()[1])
+    new = string(name.encode()) + old[4 + int.from_bytes(old[:4], "big") :]
+    assert raw.count(string(old)) == 1
+    written = base64.b64encode(raw.replace(string(old), string(new))).decode()
+    named = SignedStatement(good.statement, "\n".join([first, *textwrap.wrap(written, 70), end, rest]))
+    assert check_signature(named, key.allowed("me").encode(), os.environ).principal is None
+
+
+def string(content: bytes) -> bytes:
+    """Write a string as in keys and signatures: its length before it (RFC 4251, section 5)."""
+    return len(content).to_bytes(4, "big") + content
 
 
 def test_a_key_of_a_pattern_signs_for_no_owner_by_name(tmp_path: Path) -> None:
@@ -731,8 +757,8 @@ def test_a_certificate_is_the_key_that_it_certifies(tmp_path: Path, kind: str) -
     for serial in ("1", "2"):
         sign = ("ssh-keygen", "-q", "-s", tmp_path / "ca", "-I", "x", "-n", f"name{serial}", "-z", serial)
         subprocess.run([*sign, tmp_path / "own.pub"], check=True)
-        found.add(public_key_of(signature_by((tmp_path / "own-cert.pub").read_text())))
-    found.add(public_key_of(signature_by((tmp_path / "own.pub").read_text())))
+        found.add(canonical_key(public_key_of(signature_by((tmp_path / "own-cert.pub").read_text()))))
+    found.add(canonical_key(public_key_of(signature_by((tmp_path / "own.pub").read_text()))))
     assert len(found) == 1
     assert found != {b""}
 
@@ -939,7 +965,7 @@ def test_what_lands_in_part_is_sought_for_few_branches_that_are_refused_anyhow(t
     change = team.dev.ask("commit-tree", team.dev.ask("write-tree"), "-p", team.head(), "-m", "Change")
     git = AskedGit(tmp_path, team.server.env)
     (team.server.path / "objects/info/alternates").write_text(f"{team.dev.git_dir}/objects\n")
-    asked = []
+    asked: list[int] = []
     for n_branches in (2, 12):
         before = git.times("rev-list") if asked else 0
         moves = "".join(f"{'0' * 40} {change} refs/heads/release/{each}\n" for each in range(n_branches))

@@ -75,10 +75,10 @@ def test_the_reference_implementation_accepts_it(tmp_path: Path) -> None:
     assert provenance.build_definition.build_type == "urn:patchgate:run:1"
 
 
-def signed(world: World, folder: Path) -> tuple[Key, dict[str, Any]]:
+def signed(world: World, folder: Path, kind: str = "ed25519") -> tuple[Key, dict[str, Any]]:
     """Sign the statement about a run; return the key and the envelope."""
     world.start("base")
-    key = Key.make(folder)
+    key = Key.make(folder, kind=kind)
     world.repo.git("config", "user.signingKey", str(key.path))
     answer = world.repo.cli("run", "show", "--format", "in-toto", "--sign")
     assert answer.code == 0, answer.err
@@ -96,14 +96,15 @@ def is_valid(key: Key, content: bytes, armoured: bytes, folder: Path, namespace:
 
 
 @needs_ssh_keygen
-def test_an_envelope_is_signed_for_runs_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ed25519", "rsa"])
+def test_an_envelope_is_signed_for_runs_alone(tmp_path: Path, kind: str) -> None:
     world = made(tmp_path)
-    key, envelope = signed(world, tmp_path)
+    key, envelope = signed(world, tmp_path, kind)
     payload = base64.b64decode(envelope["payload"])
     assert json.loads(payload) == statement(world)
     armoured = base64.b64decode(envelope["signatures"][0]["sig"])
-    kind = b"application/vnd.in-toto+json"
-    content = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+    type_of = b"application/vnd.in-toto+json"
+    content = b"DSSEv1 %d %s %d %s" % (len(type_of), type_of, len(payload), payload)
     assert is_valid(key, content, armoured, tmp_path)
     assert not is_valid(key, content, armoured, tmp_path, "patchgate")
     assert not is_valid(key, content + b" ", armoured, tmp_path)
