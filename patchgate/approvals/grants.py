@@ -44,15 +44,15 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 class Grant:
     """An approval that counts: the statement, its author, and whether a signature proves the author.
 
-    `key` is the public key of the signature. `from_base` is whether the signers' file of the base names the
-    key, `from_server` whether the server (or the command line of CI) does; `in_base` and `in_server` are all
-    who may sign with it there.
+    `key` is the fingerprint of the key that signed. `from_base` is whether the signers' file of the base
+    names it, `from_server` whether the server (or the command line of CI) does; `in_base` and `in_server` are
+    all who may sign with it there.
     """
 
     statement: Statement
     by: str
     signed: bool
-    key: bytes = b""
+    key: str = ""
     in_base: tuple[str, ...] = ()
     in_server: tuple[str, ...] = ()
     from_base: bool = False

@@ -7,6 +7,7 @@ import operator
 import os
 from collections.abc import Iterator, Sequence
 
+from patchgate.git.commit_lists import commits_with_parents
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
@@ -26,10 +27,7 @@ class NewHistory:
         known = [each for each in (ref.base, *ref.other_bases) if each is not None]
         self._repository = repository
         self._tip, self._had = ref.tip or "", [*known, *([] if ref.is_new else had)]
-        # Children stand before their parents.
-        words = ("rev-list", "--topo-order", "--parents", self._tip, *_without(self._had))
-        lines = map(str.split, repository.output(*words).decode("ascii").splitlines())
-        self._parents = {commit: tuple(parents) for commit, *parents in lines}
+        self._parents = commits_with_parents(repository, self._tip, *_without(self._had))
         # A new branch may get what the default branch has already.
         self._not_fresh = had if ref.is_new and had else self._had
         self._known: list[str] = []

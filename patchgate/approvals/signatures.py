@@ -34,19 +34,10 @@ _TOO_MANY = f"{ALLOWED_SIGNERS.quoted} has more than {_MOST_PRINCIPALS} principa
 _PATTERN = re.compile(r"[*?!]")
 _BYTE_PATTERN = re.compile(rb"[*?]")
 _PRINCIPALS = re.compile(rb'[ \t]*("[^"]*"|[^ \t"]+)(?=[ \t])')
+# The last word: other words may be those of a principal. Source: OpenSSH, sig_verify of ssh-keygen.c.
+_FINGERPRINT = re.compile(rb" key (SHA256:[A-Za-z0-9+/]{43})\s*\Z")
 _ADDRESS = re.compile(r"<([^<>\s]+)>$")
 _HINT = "git config user.signingKey ~/.ssh/id_ed25519.pub (a path, or key:: and the public key)"
-_AT_OPENSSH = b"@openssh.com"
-_CERTIFICATE = b"-cert-v01" + _AT_OPENSSH
-# Of each kind of key, how many fields follow its name.
-_FIELDS = {
-    b"ssh-ed25519": 1,
-    b"ssh-rsa": 2,
-    b"ssh-dss": 4,
-    **{b"ecdsa-sha2-nistp" + size: 2 for size in (b"256", b"384", b"521")},
-    b"sk-ssh-ed25519" + _AT_OPENSSH: 2,
-    b"sk-ecdsa-sha2-nistp256" + _AT_OPENSSH: 3,
-}
 _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 
 
@@ -54,12 +45,13 @@ _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 class SignatureCheck:
     """The result of a signature check: the principal who made it, or None and the reason.
 
-    `principals` are all that the signers' file names for the key; none for a pattern, which names nobody.
+    `key` is the fingerprint of the key, of a certificate that of the key which it certifies. `principals` are
+    all that the signers' file names for it; none for a pattern, which names nobody.
     """
 
     principal: str | None
     why: str = ""
-    key: bytes = b""
+    key: str = ""
     principals: tuple[str, ...] = ()
 
 
@@ -94,7 +86,7 @@ def check_signature(
         seconds: how long it may take.
 
     Raises:
-        UndecidedError: ssh-keygen is missing, or did not end in time.
+        UndecidedError: ssh-keygen is missing, did not end in time, or does not name the key.
     """
     end = time.monotonic() + seconds
     env = _without_git(environment)
@@ -124,8 +116,7 @@ def check_signature(
             return SignatureCheck(None, _not_good(found))
         why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
         exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
-        valid: list[str] = []
-        named: list[str] = []
+        valid, named, key = list[str](), list[str](), ""
         candidates = _candidates(signed.statement.by, principals)
         if len(candidates) > _MOST_PRINCIPALS:
             return SignatureCheck(None, _TOO_MANY)
@@ -134,17 +125,13 @@ def check_signature(
             if done.code != 0:
                 why = _not_good(done)
                 continue
+            key = _fingerprint(done)
             valid.append(principal)
             # A line with a pattern may allow what the line that names the person does not.
             is_named = principal in exact
             if is_named and ask("verify", "-n", _NAMESPACE, "-I", principal, file="exact").code == 0:
                 named.append(principal)
-        if not valid:
-            return SignatureCheck(None, why)
-        key = canonical_key(public_key_of(signed.signature))
-        if not key:
-            return SignatureCheck(None, "its key is of a kind that patchgate does not know")
-        return SignatureCheck(valid[0], "", key, tuple(named))
+        return SignatureCheck(valid[0], "", key, tuple(named)) if valid else SignatureCheck(None, why)
 
 
 def _without_patterns(signers: bytes) -> bytes:
@@ -177,27 +164,18 @@ def public_key_of(signature: str) -> bytes:
     return key if raw.startswith(_MAGIC) and len(key) == length else b""
 
 
-def canonical_key(key: bytes) -> bytes:
-    """Write a public key without the zeros that may precede its numbers: one key has one form.
+def _fingerprint(verified: Completed) -> str:
+    """Return the fingerprint of the key of a good signature, as ssh-keygen names it: one key has one.
 
-    Of a certificate it is the key that it certifies. Source: OpenSSH, PROTOCOL.certkeys: after the name come
-    a nonce and the numbers of the key, then a serial. It is empty for other names than those in which OpenSSH
-    writes a kind: it reads more of them, and no signature covers the name.
+    What a signature says of its key is not signed, and may be written in several ways.
+
+    Raises:
+        UndecidedError: ssh-keygen names none.
     """
-    fields: list[bytes] = []
-    while key:
-        length = int.from_bytes(key[:4], "big")
-        fields.append(key[4 : 4 + length].lstrip(b"\0"))
-        key = key[4 + length :]
-    name = fields[0] if fields else b""
-    kind = name.removesuffix(_CERTIFICATE)
-    if kind != name:
-        kind = next((each for each in (kind, kind + _AT_OPENSSH) if each in _FIELDS), b"")
-        del fields[1:2]
-    if kind not in _FIELDS:
-        return b""
-    kept = [kind, *fields[1 : 1 + _FIELDS[kind]]]
-    return b"".join(len(each).to_bytes(4, "big") + each for each in kept)
+    found = _FINGERPRINT.search(verified.out)
+    if found is None:
+        raise UndecidedError("ssh-keygen does not say which key made a good signature", "update OpenSSH")
+    return found[1].decode("ascii")
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import islice
 
 from patchgate.errors import UndecidedError
+from patchgate.git.commit_lists import commits_with_parents
 from patchgate.git.model import TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.trees import entries_at
@@ -59,12 +60,13 @@ def moves_between(
     Raises:
         UndecidedError: git failed, or there are too many.
     """
-    arguments = ("rev-list", "--topo-order", "--ancestry-path", "--parents", f"{before}..{head}")
-    listed = [line.split() for line in objects.repository.output(*arguments).decode("ascii").splitlines()]
-    known = {before, *(commit for commit, *_ in listed)}
+    listed = commits_with_parents(objects.repository, "--ancestry-path", f"{before}..{head}")
     # A branch was at none that began elsewhere.
-    parents = {commit: [each for each in above if each in known] for commit, *above in listed}
-    merges = [commit for commit, *above in reversed(listed) if len(above) > 1]
+    parents = {
+        commit: [each for each in above if each == before or each in listed]
+        for commit, above in listed.items()
+    }
+    merges = [commit for commit in reversed(listed) if len(listed[commit]) > 1]
     commits = list(reversed(parents))
     rules = _rules_of(objects, [before, *commits])
     changes = (

@@ -7,7 +7,7 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from patchgate.check.host_merges import HostMerges
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading, restriction, undecided
@@ -137,6 +137,8 @@ class _UnionAttributes:
 
     def __init__(self, objects: Objects, trees: Sequence[str]) -> None:
         self._objects = objects
+        # Many folders may have the same large file.
+        self._is_union = cache(lambda oid: b"union" in objects.read(oid))
         listed = [objects.tree(tree) for tree in trees]
         # The folders of the last path: name, trees, and whether a file in it or above it asks.
         self._folders: list[tuple[bytes, list[dict[bytes, Entry]], bool]] = [
@@ -166,7 +168,7 @@ class _UnionAttributes:
         # In a bare repository git reads the text of a symlink too.
         files = {entry for each in folders if (entry := each.get(_ATTRIBUTES)) is not None}
         kept = (entry for entry in files if entry.mode not in {GITLINK, TREE_MODE})
-        return any(b"union" in self._objects.read(entry.oid) for entry in kept)
+        return any(self._is_union(entry.oid) for entry in kept)
 
 
 def _joined_by_host(

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -86,6 +87,21 @@ def range_ends(objects: Objects, revision: str) -> tuple[str, str]:
 def range_arguments(low: str, high: str) -> tuple[str, ...]:
     """Return the arguments by which rev-list lists the commits of a range, parents first."""
     return "--topo-order", "--reverse", high, "^" + low
+
+
+def commits_with_parents(repository: Repository, *chosen: str) -> dict[str, tuple[str, ...]]:
+    """Map each commit that `git rev-list` prints for some arguments to its parents, before its ancestors.
+
+    With a commit-graph, and commits of 2514 (2^34) or later, git 2.39 does not keep the order it promises.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    raw = repository.output("rev-list", "--topo-order", "--parents", *chosen)
+    listed = [line.split() for line in raw.decode("ascii").splitlines()]
+    parents = {commit: tuple(above) for commit, *above in listed}
+    parents_first = list(TopologicalSorter(parents).static_order())
+    return {commit: parents[commit] for commit in reversed(parents_first) if commit in parents}
 
 
 def require_whole(repository: Repository, low: str, high: str) -> None:

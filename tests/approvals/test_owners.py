@@ -195,9 +195,9 @@ def test_two_keys_are_of_two_people_if_each_has_a_name_that_the_other_lacks(
         assert "has 1" in refused(team)
 
 
-def grant(key: bytes, **known: Any) -> Grant:
+def grant(key: str, **known: Any) -> Grant:
     return Grant(
-        Statement("sha256:" + "0" * 64, "sha256:" + "0" * 64, (RULE,), "x", str(key), AT),
+        Statement("sha256:" + "0" * 64, "sha256:" + "0" * 64, (RULE,), "x", key, AT),
         "x",
         True,
         key,
@@ -229,7 +229,7 @@ def grant(key: bytes, **known: Any) -> Grant:
 def test_two_keys_are_told_apart_by_the_lists_that_have_both(
     one: dict[str, Any], other: dict[str, Any], is_another: bool
 ) -> None:
-    found = _different_people([grant(b"1", **one), grant(b"2", **other)])
+    found = _different_people([grant("1", **one), grant("2", **other)])
     assert len(found) == (2 if is_another else 1)
 
 
@@ -247,8 +247,7 @@ def test_two_keys_are_told_apart_by_the_lists_that_have_both(
 )
 def test_each_of_several_people_has_a_name_that_none_of_the_others_has(names: str, people: int) -> None:
     keys = [
-        grant(str(n).encode(), in_base=tuple(each.split(",")), from_base=True)
-        for n, each in enumerate(names.split())
+        grant(str(n), in_base=tuple(each.split(",")), from_base=True) for n, each in enumerate(names.split())
     ]
     assert len(_different_people(keys)) == people
 
@@ -275,8 +274,7 @@ def test_a_comment_names_no_second_signer(tmp_path: Path, end: str) -> None:
 )
 def test_where_a_table_names_signers_only_these_names_tell_its_owners_apart(names: str, people: int) -> None:
     keys = [
-        grant(str(n).encode(), in_base=tuple(each.split(",")), from_base=True)
-        for n, each in enumerate(names.split())
+        grant(str(n), in_base=tuple(each.split(",")), from_base=True) for n, each in enumerate(names.split())
     ]
     assert len(_different_people(keys, frozenset({"a", "b"}))) == people
 

@@ -9,7 +9,7 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git import commit_lists
-from patchgate.git.commit_lists import list_commits, stream_commits
+from patchgate.git.commit_lists import commits_with_parents, list_commits, stream_commits
 from patchgate.git.repository import open_repository
 from tests.world import Repo
 
@@ -103,3 +103,29 @@ def test_a_long_list_comes_in_parts_with_each_commit_once(
     listed = [commit for part in parts for commit in part]
     assert [each.oid for each in listed] == repo.ask("rev-list", "--reverse", tip).split()
     assert [each.trailers for each in listed] == [(), *((f"A: {number}",) for number in range(40))]
+
+
+def test_each_commit_comes_before_its_ancestors_whatever_its_date(tmp_path: Path) -> None:
+    """A commit-graph has 34 bits for a date."""
+    repo = Repo.create(tmp_path)
+    base = repo.commit({"a": "x\n"})
+    tree = repo.ask("rev-parse", "HEAD^{tree}")
+
+    def commit(date: int, *parents: str) -> str:
+        who = f"A <a@b.example> {date} +0000"
+        above = "".join(f"parent {each}\n" for each in parents)
+        text = f"tree {tree}\n{above}author {who}\ncommitter {who}\n\nx\n"
+        made = repo.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode())
+        return made.decode().strip()
+
+    first = commit(1_700_001_000, base)
+    late = commit(2**34 + 5, first)
+    side, line = commit(1_700_001_010, first), commit(1_700_001_020, late)
+    for name, oid in (("side", side), ("line", line)):
+        repo.git("update-ref", f"refs/heads/{name}", oid)
+    repo.git("commit-graph", "write", "--reachable")
+    merge = commit(1_700_001_030, line, side)
+    found = commits_with_parents(open_repository(repo.env, str(repo.path)), merge, f"^{base}")
+    assert set(found) == {first, late, side, line, merge}
+    places = {oid: place for place, oid in enumerate(found)}
+    assert all(places[oid] < places[each] for oid, above in found.items() for each in above if each in places)
