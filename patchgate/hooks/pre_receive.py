@@ -172,11 +172,11 @@ def _shown(head: str | None) -> str:
 
 
 def _require_whole_repository(repository: Repository) -> None:
-    """Refuse a push to a part of the repository, which who pushes chooses.
+    """Refuse a push to a part of the repository, which who pushes chooses, or that leaves a part of it.
 
     Raises:
         UndecidedError: it goes into a namespace, where git names refs like others of this repository, or to
-            the path of a linked worktree, which has a HEAD of its own.
+            the path of a linked worktree, which has a HEAD of its own; or it may make this a shallow clone.
     """
     if repository.namespace:
         name = printable(repository.namespace)
@@ -189,6 +189,15 @@ def _require_whole_repository(repository: Repository) -> None:
             "this push goes by the path of a worktree, whose HEAD may name another default branch",
             "push to the path of the repository itself",
         )
+    # Git keeps what a shallow clone sends in such a file until the push has ended.
+    if any(name.startswith("shallow_") for name in os.listdir(repository.common_dir)):
+        asked = ("config", "--type=bool", "--get", "receive.shallowUpdate")
+        if repository.git(*asked, answers=(0, 1)).out.strip() == b"true":
+            raise UndecidedError(
+                "this push comes from a shallow clone, and would cut off the history here: this server has "
+                "receive.shallowUpdate",
+                "git fetch --unshallow, then push again; or an administrator unsets receive.shallowUpdate",
+            )
 
 
 def _approvals(updates: list[RefUpdate]) -> tuple[str, ...]:

@@ -630,6 +630,26 @@ def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str)
     assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))
 
 
+def test_no_push_from_a_shallow_clone_cuts_off_the_history_of_the_server(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + LISTED)
+    server = team.server
+    team.dev.commit({"a": "2\n"})
+    team.dev.commit({"a": "3\n"})
+    assert team.push("main", "main:other", is_real=True).code == 0
+    team.dev.git(
+        "clone", "-q", "--depth=1", "--branch=main", f"file://{server.path}", str(tmp_path / "shallow")
+    )
+    shallow = team.dev.at(tmp_path / "shallow")
+    shallow.commit({"a": "4\n"})
+    assert shallow.try_git("push", "origin", "HEAD:main").returncode == 0
+    server.git("config", "receive.shallowUpdate", "true")
+    shallow.commit({"a": "5\n"})
+    said = shallow.try_git("push", "origin", "HEAD:main").stderr
+    assert b"git fetch --unshallow" in said
+    assert not (server.path / "shallow").exists()
+    assert team.push("main:another", is_real=True).code == 0
+
+
 @pytest.mark.parametrize("ref", ["refs/heads/release/1", "refs/heads/other", "refs/notes/x"])
 def test_what_is_not_there_is_not_deleted(tmp_path: Path, ref: str) -> None:
     """Git would delete it without a look at its old value (receive-pack): also what was made meanwhile."""
