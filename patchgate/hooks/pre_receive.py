@@ -31,9 +31,10 @@ from patchgate.git.ref_names import require_own_files, require_plain_names
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
-from patchgate.report.verdict import Report
+from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
@@ -71,10 +72,9 @@ def judge_receive(
     head = default_branch(repository)
     named = [update.ref for update in updates]
     require_plain_names(repository, updates)
-    require_own_files(repository, (update.ref for update in updates), head)
-    had = refs_below(repository, *USUAL_BRANCHES, *([head] if head else []), *named[:_MOST_NAMED])
-    if len(named) > _MOST_NAMED:
-        had = refs_below(repository)
+    require_own_files(repository, named, head)
+    known = [*USUAL_BRANCHES, *([head] if head else []), *named]
+    had = refs_below(repository, *(known if len(named) <= _MOST_NAMED else ()))
     _require_old_values(updates, had)
     # If HEAD names no branch, one of the usual names may exist.
     default = head if head in had and head.startswith(BRANCHES) else None
@@ -92,14 +92,44 @@ def judge_receive(
     )
     report = judge_received(repository, here, updates, asked, now).report
     report = replace(report, warnings=(*report.warnings, *said))
-    sources = ApprovalSources(
-        local=False,
-        notes=_approvals(updates),
-        signers=signers,
-        is_final=True,
-        now=now,
-    )
-    return with_approvals(repository, report, sources)
+    notes = _approvals(updates)
+    sources = ApprovalSources(local=False, notes=notes, signers=signers, is_final=True, now=now)
+    report = with_approvals(repository, report, sources)
+    if report.verdict is Verdict.ACCEPTED:
+        judging = {head: had.get(head or ""), asked.policy_name: asked.policy_from}
+        _require_same_rules(repository, head, {ref: oid for ref, oid in judging.items() if ref}, signers)
+    return report
+
+
+def _require_same_rules(
+    repository: Repository, head: str | None, judging: Mapping[str, str | None], signers: bytes
+) -> None:
+    """Refuse a push if the rules that judged it have changed by now: it may have taken minutes.
+
+    Args:
+        head: the ref that HEAD named.
+        judging: what each ref had whose policy and signers count for other refs, too.
+        signers: whom the server named.
+
+    Raises:
+        UndecidedError: they are others now.
+    """
+    tips = refs_below(repository, *judging) if judging else {}
+    is_same = default_branch(repository) == head and read_server_signers(repository) == signers
+    moved = [(oid, tips.get(ref)) for ref, oid in judging.items() if tips.get(ref) != oid]
+    if moved:
+        with Objects(repository) as objects:
+            is_same = is_same and all(_rules(objects, had) == _rules(objects, has) for had, has in moved)
+    if not is_same:
+        raise UndecidedError("the rules have changed while this push was judged", "push again")
+
+
+def _rules(objects: Objects, oid: str | None) -> tuple[object, ...] | None:
+    """Return what tells the policy and the signers of a commit from others; None if there is no commit."""
+    header = objects.header(oid + "^{tree}") if oid is not None else None
+    if header is None:
+        return None
+    return TreePolicies(objects).key(header.oid), objects.entry(header.oid, ALLOWED_SIGNERS.raw)
 
 
 def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -657,6 +658,44 @@ def test_what_is_not_there_is_not_deleted(tmp_path: Path, ref: str) -> None:
     said = raw_push(team.server, team.dev, (ZEROES, ZEROES, ref))
     assert b"ng " + ref.encode() in said
     assert b"unpack ok" in said
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [({"patchgate.toml": INFRA + LISTED}, 3), ({SIGNERS: None}, 3), ({"a": "2\n"}, 0), (None, 3)],
+)
+@pytest.mark.parametrize("trusted", ["HEAD", "refs/heads/trusted"])
+def test_a_push_is_judged_by_the_rules_of_its_end(
+    tmp_path: Path, files: dict[str, str | None] | None, code: int, trusted: str
+) -> None:
+    """It may take minutes, and who pushes has an influence on that."""
+    team = Team.make(tmp_path, INFRA)
+    dev, server = team.dev, team.server
+    server.git("update-ref", "refs/heads/trusted", team.head())
+    if trusted != "HEAD":
+        assert server.cli("install", "--server", "--trust-ref", trusted).code == 0
+    (server.path / "objects" / "info" / "alternates").write_text(f"{dev.git_dir}/objects\n")
+    change = commit_of(dev, team.head(), {"infra/main.tf": "2\n"})
+    meanwhile = ZEROES if files is None else commit_of(dev, team.head(), files)
+    git, flag = shutil.which("git"), tmp_path / "done"
+    script = tmp_path / "bin" / "git"
+    script.parent.mkdir()
+    words = f"-d {trusted}" if files is None else f"{trusted} {meanwhile}"
+    script.write_text(
+        f"""#!/bin/sh
+case "$*" in
+*rev-list*)
+    [ -e {flag} ] || env -u GIT_QUARANTINE_PATH {git} --git-dir={server.path} update-ref {words}
+    : >{flag}
+esac
+exec {git} "$@"
+"""
+    )
+    script.chmod(0o755)
+    line = f"{ZEROES} {change} refs/heads/release/1\n".encode()
+    answer = server.run("hook", "pre-receive", stdin=line, PATH=f"{script.parent}:{server.env['PATH']}")
+    assert flag.exists()
+    assert answer.code == code, answer.err
 
 
 @pytest.mark.parametrize("ref", [BRANCH, TAG])
