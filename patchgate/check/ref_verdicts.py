@@ -8,7 +8,7 @@ from patchgate.check.judging_policy import reference
 from patchgate.check.protected_refs import RefRules
 from patchgate.check.refs import GATE, RefMove, examine, show_ref
 from patchgate.git.model import Change, Source
-from patchgate.git.pushes import TAGS, RefUpdate, type_of
+from patchgate.git.pushes import BRANCHES, TAGS, RefUpdate, type_of
 from patchgate.git.quoting import in_shell
 from patchgate.policy.policy import Decision, Profile
 from patchgate.report.rules import Level
@@ -126,7 +126,8 @@ def _not_judged(terms: RefRules, update: RefUpdate) -> str | None:
         # Its own commits are judged, and git shows them in the place of others (git-replace).
         replaced = show_ref(update.ref)
         return f"{replaced} would make git show one object instead of another: leave it out"
-    if terms.commits.get(update.new) is not None:
+    commit = terms.commits.get(update.new)
+    if commit == update.new or (commit is not None and not update.ref.startswith(BRANCHES)):
         return None
     kind = type_of(terms.objects, update.new)
     if kind is None:

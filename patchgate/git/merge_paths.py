@@ -383,18 +383,24 @@ class CommitGraph:
     """The commits of a walk, parents first, in which merge bases are found without asking git."""
 
     def __init__(self, commits: Iterable[tuple[str, Sequence[str]]]) -> None:
-        self._places: dict[str, int] = {}
         self._parents: list[tuple[str, Sequence[str]]] = list(commits)
-        for oid, _ in self._parents:
-            self._places[oid] = len(self._places)
+        self._places = {oid: place for place, (oid, _) in enumerate(self._parents)}
+        # With a commit-graph and dates from 2^34 on git lists some parents later.
+        self._is_ordered = all(
+            self._places.get(parent, -1) < place
+            for place, (_, parents) in enumerate(self._parents)
+            for parent in parents
+        )
 
     def merge_bases(self, one: str, other: str) -> list[str] | None:
-        """List the best common ancestors of two commits; None where they may be outside, or are far away.
+        """List the best common ancestors of two commits; None where git has to be asked.
+
+        They may be outside, or are far away, or the walk has a parent after its child.
 
         The last commit is looked at first, so all that leads to a commit is known by then.
         """
         start, end = self._places.get(one), self._places.get(other)
-        if start is None or end is None:
+        if start is None or end is None or not self._is_ordered:
             return None
         sides = {start: _ONE}
         sides[end] = sides.get(end, 0) | _OTHER

@@ -631,6 +631,17 @@ def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str)
     assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))
 
 
+def test_no_branch_is_a_tag_which_git_would_refuse_while_it_lands_the_rest(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    team.dev.git("tag", "-a", "-m", "x", "v1", "HEAD")
+    tag, change = team.dev.ask("rev-parse", "v1"), commit_of(team.dev, team.head(), {"a": "2\n"})
+    before = team.server.ask("for-each-ref")
+    refs = (ZEROES, change, "refs/heads/one"), (ZEROES, tag, "refs/heads/two")
+    said = raw_push(team.server, team.dev, *refs)
+    assert (b"unpack ok" in said, team.server.ask("for-each-ref")) == (True, before)
+    assert b"ok refs/tags/v1" in raw_push(team.server, team.dev, (ZEROES, tag, "refs/tags/v1"))
+
+
 def test_no_push_from_a_shallow_clone_cuts_off_the_history_of_the_server(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + LISTED)
     server = team.server

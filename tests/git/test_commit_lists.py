@@ -10,6 +10,7 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git import commit_lists
 from patchgate.git.commit_lists import commits_with_parents, list_commits, stream_commits
+from patchgate.git.merge_paths import CommitGraph
 from patchgate.git.repository import open_repository
 from tests.world import Repo
 
@@ -129,3 +130,9 @@ def test_each_commit_comes_before_its_ancestors_whatever_its_date(tmp_path: Path
     assert set(found) == {first, late, side, line, merge}
     places = {oid: place for place, oid in enumerate(found)}
     assert all(places[oid] < places[each] for oid, above in found.items() for each in above if each in places)
+
+
+def test_where_git_lists_a_parent_after_its_child_it_is_asked_for_merge_bases() -> None:
+    listed = [("first", ()), ("one", ("first",)), ("other", ("first",))]
+    assert CommitGraph(listed).merge_bases("one", "other") == ["first"]
+    assert CommitGraph([listed[1], listed[0], listed[2]]).merge_bases("one", "other") is None
