@@ -35,6 +35,8 @@ from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often
 from tests.apply.attempt_world import AT, attempt, touched
 
+pytestmark = pytest.mark.turns(2)
+
 HOSTILE = (b"a\nb", b"caf\xe9", "na\u202eme".encode(), b'"quoted"', b"\\", b"tab\t", b"plain \xc3\xa9")
 
 

@@ -16,6 +16,8 @@ from tests.apply.test_apply import apply, attempt_of, command, status
 from tests.proposals import ABC, addition, change_of
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 REPORT = '[apply]\npreexisting = "report"\n'
 TESTS = (
     '[commands.tests]\nkind = "test"\ncommand = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]\n'

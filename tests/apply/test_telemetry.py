@@ -16,6 +16,8 @@ from tests.proposals import ABC, addition, change_of, moved
 from tests.schemas import require_valid
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 NO_LIMITS = """[policy]
 max_file_bytes = "off"
 

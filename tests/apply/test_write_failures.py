@@ -14,6 +14,8 @@ from tests.apply.test_apply import apply, attempt_of, status
 from tests.proposals import ABC, addition, change_of, deletion
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

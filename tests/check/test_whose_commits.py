@@ -11,6 +11,8 @@ import pytest
 from patchgate.ledger.ledger import Ledger
 from tests.verify.verify_world import Workshop, hours_ago
 
+pytestmark = pytest.mark.turns(3)
+
 BAD = "1\nBAD one\n"
 
 
