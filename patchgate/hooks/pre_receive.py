@@ -80,8 +80,8 @@ def judge_receive(
     default = head if head in had and head.startswith(BRANCHES) else None
     signers = read_server_signers(repository)
     asked = replace(trusted_options(repository), in_bulk=in_bulk)
-    if default is None and not all(each.ref.startswith(NOTES) for each in updates):
-        _require_no_owners(repository, head, asked, is_signed=bool(signers))
+    if default is None:
+        _require_no_owners(repository, updates, head, asked, is_signed=bool(signers))
     here = Destination(
         "this repository",
         default,
@@ -98,6 +98,8 @@ def judge_receive(
     if report.verdict is Verdict.ACCEPTED:
         judging = {head: had.get(head or ""), asked.policy_name: asked.policy_from}
         _require_same_rules(repository, head, {ref: oid for ref, oid in judging.items() if ref}, signers)
+        if default is None:
+            _require_no_owners(repository, updates, head, asked, is_signed=bool(signers))
     return report
 
 
@@ -161,11 +163,17 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
 
 
 def _require_no_owners(
-    repository: Repository, head: str | None, asked: CheckOptions, *, is_signed: bool
+    repository: Repository,
+    updates: Sequence[RefUpdate],
+    head: str | None,
+    asked: CheckOptions,
+    *,
+    is_signed: bool,
 ) -> None:
     """Refuse a push where HEAD names no branch, and a branch has owners: they are those of the default one.
 
     Args:
+        updates: what is pushed; notes have no owners.
         head: the ref that HEAD names, which is missing or no branch; None: it names none.
         asked: the trusted ref counts, too.
         is_signed: whether the server names signers: then every branch has owners.
@@ -173,6 +181,8 @@ def _require_no_owners(
     Raises:
         UndecidedError: there is such a branch.
     """
+    if all(each.ref.startswith(NOTES) for each in updates):
+        return
     branches = dict.fromkeys(refs_below(repository, BRANCHES.rstrip("/")).values())
     has_owners = is_signed and bool(branches)
     with Objects(repository) as objects:

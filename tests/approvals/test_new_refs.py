@@ -207,7 +207,7 @@ def test_what_began_with_two_ids_brings_neither_back(tmp_path: Path, made: str |
     team.dev.git("checkout", "-q", "--detach", head)
     asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
     answer = team.dev.check(*asked, CI="true")
-    assert (answer.code, "another [governance] id" in answer.out) == (3, True), answer.err
+    assert (answer.code, "another [governance] id" in answer.out) == (3, True)
     refused(team, f"{began}:{BRANCH}")
     assert team.push(f"{team.head()}:{BRANCH}").code == 0
 
@@ -227,7 +227,7 @@ def test_a_merge_of_two_texts_brings_no_other_id(tmp_path: Path) -> None:
     team.dev.git("checkout", "-q", "--detach", head)
     asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
     answer = team.dev.check(*asked, CI="true")
-    assert (answer.code, "another [governance] id" in answer.out) == (3, True), answer.err
+    assert (answer.code, "another [governance] id" in answer.out) == (3, True)
     refused(team, f"{merge}:refs/heads/main")
 
 
@@ -688,14 +688,36 @@ def test_a_push_is_judged_by_the_rules_of_its_end(
     (server.path / "objects" / "info" / "alternates").write_text(f"{dev.git_dir}/objects\n")
     change = commit_of(dev, team.head(), {"infra/main.tf": "2\n"})
     meanwhile = ZEROES if files is None else commit_of(dev, team.head(), files)
-    git, flag = shutil.which("git"), tmp_path / "done"
-    script = tmp_path / "bin" / "git"
-    script.parent.mkdir()
     words = f"-d {trusted}" if files is None else f"{trusted} {meanwhile}"
+    line = f"{ZEROES} {change} refs/heads/release/1\n".encode()
+    path = path_that_updates(tmp_path, server, words)
+    answer = server.run("hook", "pre-receive", stdin=line, PATH=path)
+    assert answer.code == code, answer.err
+
+
+def test_of_two_first_pushes_to_a_server_none_makes_another_default_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + LISTED)
+    dev, server = team.dev, team.server
+    (server.path / "objects" / "info" / "alternates").write_text(f"{dev.git_dir}/objects\n")
+    server.git("symbolic-ref", "HEAD", "refs/heads/master")
+    server.git("update-ref", "-d", "refs/heads/main")
+    loose = commit_of(dev, None, {"patchgate.toml": "[policy]\n"})
+    line = f"{ZEROES} {loose} refs/heads/master\n".encode()
+    assert server.run("hook", "pre-receive", stdin=line).code == 0
+    path = path_that_updates(tmp_path, server, f"refs/heads/main {dev.head()}")
+    answer = server.run("hook", "pre-receive", stdin=line, PATH=path)
+    assert (answer.code, "git symbolic-ref HEAD" in answer.out + answer.err) == (3, True)
+
+
+def path_that_updates(folder: Path, server: Repo, words: str) -> str:
+    """Write a `git` that updates a ref of the server while it judges; give a PATH that begins with it."""
+    git, flag = shutil.which("git"), folder / "done"
+    script = folder / "bin" / "git"
+    script.parent.mkdir()
     script.write_text(
         f"""#!/bin/sh
 case "$*" in
-*rev-list*)
+*diff-tree*)
     [ -e {flag} ] || env -u GIT_QUARANTINE_PATH {git} --git-dir={server.path} update-ref {words}
     : >{flag}
 esac
@@ -703,10 +725,7 @@ exec {git} "$@"
 """
     )
     script.chmod(0o755)
-    line = f"{ZEROES} {change} refs/heads/release/1\n".encode()
-    answer = server.run("hook", "pre-receive", stdin=line, PATH=f"{script.parent}:{server.env['PATH']}")
-    assert flag.exists()
-    assert answer.code == code, answer.err
+    return f"{script.parent}:{server.env['PATH']}"
 
 
 @pytest.mark.parametrize("ref", [BRANCH, TAG])
