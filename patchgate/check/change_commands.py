@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
 from patchgate.commands.trusted_commands import CommandTrust, read_allowed
 from patchgate.git.model import Change
+from patchgate.git.new_commits import ref_value
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, USUAL_BRANCHES
 from patchgate.git.repository import ANY_CODE, Repository
@@ -168,7 +169,9 @@ def _trusted_tree(objects: Objects, asked: CheckOptions) -> tuple[str, str | Non
     for remote in _remotes(objects.repository):
         for branch in ("HEAD", *(name.removeprefix(BRANCHES) for name in USUAL_BRANCHES)):
             ref = f"refs/remotes/{remote}/{branch}"
-            header = objects.header(ref + "^{tree}")
+            # Of a missing ref git takes a tag with its full name, which anybody may have pushed.
+            oid = ref_value(objects.repository, ref)
+            header = objects.header(oid + "^{tree}") if oid is not None else None
             if header is not None:
                 return f"{remote}/{branch}", header.oid
     return "the default branch of origin", None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, TREE_MODE, Entry, FileChange
+from patchgate.git.new_commits import ref_value
 from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import ANY_CODE, Repository, failed
@@ -70,13 +71,13 @@ def require_ref(repository: Repository, ref: str) -> None:
     Raises:
         UndecidedError: it names something else than a commit, or git cannot read it.
     """
-    named = repository.git("rev-parse", "--quiet", "--verify", ref, answers=ANY_CODE)
-    if named.code != 0:
+    named = ref_value(repository, ref)
+    if named is None:
         wanted = f"verify {ref} {repository.zero_oid}\n".encode("ascii")
         repository.git("update-ref", "--no-deref", "--stdin", stdin=wanted)
         return
     with Objects(repository) as objects:
-        _require_commit(ref, objects.header(named.out.decode("ascii").strip()))
+        _require_commit(ref, objects.header(named))
 
 
 def _require_commit(ref: str, named: Header | None) -> None:
@@ -103,26 +104,24 @@ def add_line(
     """
     for _ in range(_TRIES):
         with Objects(repository) as objects:
-            head = objects.header(ref)
+            head = ref_value(repository, ref)
             if head is not None:
-                _require_commit(ref, head)
-            tree = objects.header(ref + "^{tree}")
+                _require_commit(ref, objects.header(head))
+            tree = objects.header(head + "^{tree}") if head is not None else None
             base = tree.oid if tree is not None else objects.empty_tree
             tree_oid = _write_tree(repository, objects, base, anchor, line)
-        parent = ["-p", head.oid] if head is not None else []
+        parent = ["-p", head] if head is not None else []
         made = repository.output(
             "commit-tree", tree_oid, *parent, stdin=message.encode("utf-8") + b"\n", variables=identity
         )
         commit = made.decode("ascii").strip()
-        old = head.oid if head is not None else repository.zero_oid
+        old = head if head is not None else repository.zero_oid
         # Not through a symbolic ref: only this one ref is ever moved.
         moving = ("update-ref", "--no-deref", "-m", message, ref, commit, old)
         done = repository.git(*moving, variables=dict(identity), answers=ANY_CODE)
         if done.code == 0:
             return commit
-        asked = repository.git("rev-parse", "--quiet", "--verify", ref, answers=ANY_CODE)
-        now = asked.out.decode("ascii", "replace").strip()
-        if now == (head.oid if head is not None else ""):
+        if ref_value(repository, ref) == head:
             raise failed("update-ref", done)
     raise UndecidedError(
         f"{ref} keeps changing",

@@ -13,6 +13,8 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 
 _HINT = "choose a name that differs in more than case"
+# Git refuses a name that is too long for a file only later, and leaves the folders of it behind.
+_MOST_BYTES = 1_000
 
 
 def ignores_case(repository: Repository) -> bool:
@@ -34,7 +36,8 @@ def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) ->
     Of a ref `…/HEAD` and others `…/objects/…` and `…/refs/…` git takes the folder for a repository, which has
     no hooks. Below `refs/remotes/` mirrors have such a ref: there, the folder `objects` is refused. Of a
     branch `HEAD/…` a clone would make a folder where the file `refs/remotes/origin/HEAD` must be. A file
-    system that normalises names (ZFS, HFS+) has one file for two that differ in their normal form.
+    system that normalises names (ZFS, HFS+) has one file for two that differ in their normal form. A name of
+    thousands of folders costs each later push.
 
     Raises:
         UndecidedError: there is one.
@@ -43,6 +46,11 @@ def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) ->
     for each in updates:
         if each.old is not None:
             continue
+        if len(os.fsencode(each.ref)) > _MOST_BYTES:
+            raise UndecidedError(
+                f"the name {printable(each.ref, 200)} has more than {_MOST_BYTES:,} bytes",
+                "choose a shorter name",
+            )
         names = (each.ref.upper() if is_alike else each.ref).split("/")
         is_mirrored = each.ref.startswith("refs/remotes/")
         if {"objects", "OBJECTS"} & {*names[:-1]} if is_mirrored else "HEAD" in names:

@@ -7,6 +7,7 @@ git-symbolic-ref, git-reflog, and git 2.39's refs.c, sequencer.c, builtin/{commi
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -215,7 +216,8 @@ def files_below(top: AnyStr, fail: Callable[[OSError], None] = lambda error: Non
 
 
 def _unreadable_folder(error: OSError) -> None:
-    if isinstance(error, FileNotFoundError):
+    # Of a name that is too long git leaves folders behind, and reads no ref there.
+    if isinstance(error, FileNotFoundError) or error.errno == errno.ENAMETOOLONG:
         return
     raise UndecidedError(
         f"the refs of this repository cannot be read: {error.strerror or error}",

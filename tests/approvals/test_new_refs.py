@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, ID, Team, key_of
 from tests.approvals.test_owner_attacks import DENIED, INFRA, clean_merge, commit_of, land, on_server, refused
-from tests.signing import SIGNERS, needs_ssh_keygen
+from tests.signing import REF, SIGNERS, needs_ssh_keygen
 from tests.world import Repo
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
@@ -629,6 +630,36 @@ def test_the_name_of_a_pushed_ref_is_no_option_of_git(tmp_path: Path, name: str)
     said = raw_push(server, dev, (ZEROES, change, TAG), (ZEROES, loose, "refs/heads/other"), odd)
     assert (b"unpack ok" in said, server.ask("for-each-ref")) == (True, before)
     assert b"ok refs/heads/other" in raw_push(server, dev, (ZEROES, loose, "refs/heads/other"))
+
+
+def test_a_tag_with_the_full_name_of_the_notes_stops_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    team.dev.git("update-ref", f"refs/tags/{REF}", "HEAD")
+    change = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
+    for _ in range(2):
+        answer = team.approve("alice", change, "--for", "refs/heads/main")
+        assert answer.code == 0, answer.err
+    assert team.push(f"{change}:refs/heads/main").code == 0
+
+
+def test_a_name_of_thousands_of_folders_stops_nobody(tmp_path: Path) -> None:
+    """Git cannot write such a ref, and leaves its folders behind."""
+    team = Team.make(tmp_path, INFRA)
+    change = commit_of(team.dev, team.head(), {"a": "2\n"})
+    long = "refs/heads/" + "a/" * 3000 + "a"
+    folder = team.server.path / "refs/heads/a"
+    try:
+        said = raw_push(team.server, team.dev, (ZEROES, change, long))
+        was_there = folder.exists()
+        # As a server has it that was pushed to without the hook.
+        team.server.try_git("update-ref", long, team.head())
+        is_there = folder.exists()
+        other = raw_push(team.server, team.dev, (ZEROES, change, "refs/heads/other"))
+    finally:
+        # Python cannot remove so many folders in each other.
+        subprocess.run(["rm", "-rf", folder], check=True)
+    assert (b"pre-receive hook declined" in said, was_there, is_there) == (True, False, True)
+    assert b"ok refs/heads/other" in other
 
 
 def test_no_branch_is_a_tag_which_git_would_refuse_while_it_lands_the_rest(tmp_path: Path) -> None:

@@ -86,6 +86,20 @@ def test_a_remote_of_a_stranger_is_not_the_trusted_one_and_the_trusted_ref_wins(
     assert repo.runs == ["x a"]
 
 
+@pytest.mark.parametrize("name", ["refs/remotes/origin/HEAD", "refs/remotes/origin/main"])
+def test_a_tag_with_the_full_name_of_the_trusted_ref_is_not_it(tmp_path: Path, name: str) -> None:
+    """Git takes it where that ref is missing, and everybody may push tags."""
+    repo = stranger(tmp_path, tool("x", SEEN, "a"))
+    repo.stage({"a": "1\n"})
+    assert repo.pre_commit().code == 0
+    repo.git("update-ref", f"refs/tags/{name}", "HEAD")
+    for ref in ("HEAD", "main"):
+        repo.git("update-ref", "--no-deref", "-d", f"refs/remotes/origin/{ref}")
+    repo.stage({"a": "2\n"})
+    done = repo.pre_commit()
+    assert (done.code, "command-not-trusted" in done.out) == (3, True)
+
+
 def test_what_was_allowed_here_runs_until_its_definition_changes(tmp_path: Path) -> None:
     repo = Tools.with_commands(tmp_path, tool("x", SEEN, "a"))
     repo.stage({"a": "1\n"})

@@ -47,6 +47,10 @@ class QuickTrust:
         ]
         if there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
             name, content = there[0]
+            # Of a missing ref git takes a tag with its full name: the full check asks for the ref alone.
+            packed = tools.read(common_dir + "/packed-refs", tools.MOST_BYTES)
+            if not os.access(common_dir + "/" + name.decode(), os.F_OK) and b" %b\n" % name not in packed:
+                return
             root = dict(tools.entries(content, len(change.tree) // 2))
             change.add_commit(name, root)
             try:

@@ -67,6 +67,18 @@ def at_origin(world: World) -> None:
     world.repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
 
 
+def at_a_tag_with_the_name_of_origin(world: World) -> None:
+    """Let a tag have the full name of the default branch of `origin`, which is missing: git follows it."""
+    at_origin(world)
+    world.repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    world.repo.git("update-ref", "refs/tags/refs/remotes/origin/main", "HEAD")
+
+
+def at_packed_origin(world: World) -> None:
+    at_origin(world)
+    world.repo.git("pack-refs", "--all")
+
+
 def at_an_empty_origin(world: World) -> None:
     """Let the default branch of `origin` have no file, and another branch the policy of HEAD."""
     at_origin(world)
@@ -121,7 +133,9 @@ STATES = {
     "allowed, and another definition at origin": State(
         CLEAN, ("x ./a",), trust=then(at_another_origin, allowed)
     ),
+    "at origin, packed": State(CLEAN, ("x ./a",), trust=at_packed_origin),
     "untrusted": State(CLEAN, None, trust=untrusted),
+    "a tag with the name of origin": State(CLEAN, None, trust=at_a_tag_with_the_name_of_origin),
     "no file at origin": State(CLEAN, None, trust=at_an_empty_origin),
     "another definition at origin": State(CLEAN, None, trust=at_another_origin),
     "a script of the tree": State(
