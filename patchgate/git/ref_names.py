@@ -35,9 +35,10 @@ def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) ->
 
     Of a ref `…/HEAD` and others `…/objects/…` and `…/refs/…` git takes the folder for a repository, which has
     no hooks. Below `refs/remotes/` mirrors have such a ref: there, the folder `objects` is refused. Of a
-    branch `HEAD/…` a clone would make a folder where the file `refs/remotes/origin/HEAD` must be. A file
-    system that normalises names (ZFS, HFS+) has one file for two that differ in their normal form. A name of
-    thousands of folders costs each later push.
+    branch `HEAD/…` a clone would make a folder where the file `refs/remotes/origin/HEAD` must be. A tag
+    `refs/tags/refs/…` has the full name of another ref: git takes it where that is missing, else the name is
+    ambiguous. A file system that normalises names (ZFS, HFS+) has one file for two that differ in their
+    normal form. A name of thousands of folders costs each later push.
 
     Raises:
         UndecidedError: there is one.
@@ -58,6 +59,11 @@ def require_plain_names(repository: Repository, updates: Iterable[RefUpdate]) ->
                 f"{printable(each.ref, 200)} contains a name that git reserves: "
                 f"{'objects' if is_mirrored else 'HEAD'}",
                 "choose another name",
+            )
+        if {"refs", "REFS"} & {*names[2:3]}:
+            raise UndecidedError(
+                f"git may take {printable(each.ref, 200)} for {printable(each.ref.split('/', 2)[2], 200)}",
+                "choose another name: that of a branch or a tag is written without refs/",
             )
         if not is_normalized("NFC", each.ref):
             raise UndecidedError(

@@ -642,6 +642,14 @@ def test_a_tag_with_the_full_name_of_the_notes_stops_no_approval(tmp_path: Path)
     assert team.push(f"{change}:refs/heads/main").code == 0
 
 
+@pytest.mark.parametrize("name", [f"refs/tags/{REF}", "refs/heads/refs/heads/main", "refs/remotes/refs/x"])
+def test_no_new_ref_has_the_full_name_of_another_one(tmp_path: Path, name: str) -> None:
+    team = Team.make(tmp_path, INFRA)
+    assert b"pre-receive hook declined" in raw_push(team.server, team.dev, (ZEROES, team.head(), name))
+    plain = name.replace("/refs/", "/x/refs/")
+    assert f"ok {plain}".encode() in raw_push(team.server, team.dev, (ZEROES, team.head(), plain))
+
+
 def test_a_name_of_thousands_of_folders_stops_nobody(tmp_path: Path) -> None:
     """Git cannot write such a ref, and leaves its folders behind."""
     team = Team.make(tmp_path, INFRA)
