@@ -28,6 +28,7 @@ from tests.agents.agent_world import (
 from tests.proposals import snapshot
 from tests.world import EXECUTABLE, AskedGit, Repo
 
+pytestmark = pytest.mark.turns(2)
 SECRET = "AK" + "IA" + "ABCDEFGHIJKLMNOP"
 
 

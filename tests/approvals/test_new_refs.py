@@ -15,7 +15,7 @@ from tests.approvals.test_owner_attacks import DENIED, INFRA, clean_merge, commi
 from tests.signing import REF, SIGNERS, needs_ssh_keygen
 from tests.world import Repo
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(4)]
 
 LISTED = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*", "refs/tags/v*"]\n'
 LOOSER = "[content]\nsecrets = false\n"

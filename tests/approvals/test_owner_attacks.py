@@ -33,7 +33,7 @@ from tests.component_world import contract, declared
 from tests.signing import AT, BY, REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(5)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(6)]
 RULE = "owner-approval-missing"
 LOOSER = GOVERNED + "[content]\nsecrets = false\n"
 INFRA = GOVERNED + '[[owners]]\npaths = ["infra/**"]\n'

@@ -20,7 +20,7 @@ from tests.approvals.owners_world import GOVERNED, ID, OWNED, Team, key_of
 from tests.signing import AT, REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
 from tests.world import Repo
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(4)]
 RULE = "owner-approval-missing"
 LOOSER = GOVERNED + "[content]\nsecrets = false\n"
 INFRA = '[policy]\n[[owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com", "bob@example.com"]\n'

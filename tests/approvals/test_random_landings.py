@@ -14,7 +14,7 @@ from tests.approvals.test_owner_attacks import DENIED, INFRA, clean_merge, on_se
 from tests.signing import needs_ssh_keygen
 from tests.world import Repo
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(2)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
 
 MAIN = "refs/heads/main"
 NAMES = ("a", "b", "c")

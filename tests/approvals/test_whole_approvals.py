@@ -18,7 +18,7 @@ from tests.approvals.test_owner_attacks import (
 )
 from tests.signing import SIGNERS, needs_ssh_keygen
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(4)]
 
 MAIN = "refs/heads/main"
 ALL = '[policy]\n[[owners]]\npaths = ["@policy", "infra/**"]\n[governance]\nid = "repository-1"\n'

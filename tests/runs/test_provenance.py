@@ -20,7 +20,7 @@ from tests.runs.test_cost import REPORT, made, reporting, spent
 from tests.runs.test_phase_work import family
 from tests.runs.test_runs import Killed
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(4)
 
 META = CODE + ".meta.json"
 

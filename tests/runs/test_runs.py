@@ -53,7 +53,7 @@ from tests.intent_world import intent_of, keep
 from tests.runs.phase_world import CHECK
 from tests.world import EXECUTABLE, Repo
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(4)
 
 NAMES = ("base", "left", "right", "top", "other", "child")
 NEEDS = {"left": ["base"], "right": ["base"], "top": ["left", "right"]}

@@ -20,6 +20,8 @@ from tests.hooks.fast.landing_cases import ALL_CASES as CASES
 from tests.hooks.fast.landing_cases import ALL_NEEDED as NEEDED
 from tests.hooks.fast.mutants import mutants, source, write_copy
 
+pytestmark = pytest.mark.turns(2)
+
 MUTANTS = {each.condition: each for each in mutants(source())}
 
 
