@@ -129,6 +129,8 @@ def _not_judged(terms: RefRules, update: RefUpdate) -> str | None:
     commit = terms.commits.get(update.new)
     if commit == update.new or (commit is not None and not update.ref.startswith(BRANCHES)):
         return None
+    if commit is not None:
+        return f"{show_ref(update.ref)} would point to a tag, and a branch points to a commit: leave it out"
     kind = type_of(terms.objects, update.new)
     if kind is None:
         return f"{show_ref(update.ref)} would get {update.new[:12]}, which is incomplete here: run git fsck"
