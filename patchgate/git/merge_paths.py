@@ -393,9 +393,9 @@ class CommitGraph:
         )
 
     def merge_bases(self, one: str, other: str) -> list[str] | None:
-        """List the best common ancestors of two commits; None where git has to be asked.
+        """List the best common ancestors of two commits; None if this walk does not show them.
 
-        They may be outside, or are far away, or the walk has a parent after its child.
+        They may be outside of it or far away, or it has a parent after its child.
 
         The last commit is looked at first, so all that leads to a commit is known by then.
         """

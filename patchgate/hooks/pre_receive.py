@@ -212,11 +212,11 @@ def _shown(head: str | None) -> str:
 
 
 def _require_whole_repository(repository: Repository) -> None:
-    """Refuse a push to a part of the repository, which who pushes chooses, or that leaves a part of it.
+    """Refuse a push that sees only a part of the repository, or would cut off its history.
 
     Raises:
         UndecidedError: it goes into a namespace, where git names refs like others of this repository, or to
-            the path of a linked worktree, which has a HEAD of its own; or it may make this a shallow clone.
+            the path of a linked worktree, which has its own HEAD; or it would make this a shallow clone.
     """
     if repository.namespace:
         name = printable(repository.namespace)

@@ -25,7 +25,23 @@ _LEFT_TO_FULL = ("PATCHGATE_SKIP_ONLY", "GIT_QUARANTINE_PATH", "PYTHONCOERCECLOC
 # As git writes it.
 _ORIGIN = b'[remote "origin"]\n\turl = '
 # The first that is there is the default branch of `origin`, as in the full check.
+# Where git looks for a name (gitrevisions), and how much of the packed refs is read at most.
+_SEARCHED = ("refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
+_MOST_PACKED = 4 << 20
 ORIGINS = (b"refs/remotes/origin/HEAD", b"refs/remotes/origin/main", b"refs/remotes/origin/master")
+
+
+def _has_other_refs_of_full_names(packed: bytes, common_dir: str) -> bool:
+    """Return whether there may be a tag like `refs/tags/refs/…`: git takes it for a ref that is missing.
+
+    The full check asks for the ref alone. Another storage of refs than files cannot be read here.
+    """
+    if os.path.lexists(common_dir + "/reftable"):
+        return True
+    return len(packed) >= _MOST_PACKED or any(
+        os.path.lexists(f"{common_dir}/{folder}refs") or f" {folder}refs/".encode() in packed
+        for folder in _SEARCHED
+    )
 
 
 class QuickTrust:
@@ -47,9 +63,8 @@ class QuickTrust:
         ]
         if there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
             name, content = there[0]
-            # Of a missing ref git takes a tag with its full name: the full check asks for the ref alone.
-            packed = tools.read(common_dir + "/packed-refs", tools.MOST_BYTES)
-            if not os.access(common_dir + "/" + name.decode(), os.F_OK) and b" %b\n" % name not in packed:
+            packed = tools.read(common_dir + "/packed-refs", _MOST_PACKED)
+            if _has_other_refs_of_full_names(packed, common_dir):
                 return
             root = dict(tools.entries(content, len(change.tree) // 2))
             change.add_commit(name, root)

@@ -74,6 +74,20 @@ def at_a_tag_with_the_name_of_origin(world: World) -> None:
     world.repo.git("update-ref", "refs/tags/refs/remotes/origin/main", "HEAD")
 
 
+def at_a_tag_beside_a_folder_of_that_name(world: World) -> None:
+    """Let `origin` have a branch `main/x`, so that its `main` is a folder."""
+    at_a_tag_with_the_name_of_origin(world)
+    world.repo.git("update-ref", "refs/remotes/origin/main/x", "HEAD")
+
+
+def at_a_packed_tag_of_a_dangling_origin(world: World) -> None:
+    """Let `origin/HEAD` name a branch that is gone."""
+    world.repo.git("remote", "add", "origin", "/nowhere")
+    world.repo.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/gone")
+    world.repo.git("update-ref", "refs/tags/refs/remotes/origin/HEAD", "HEAD")
+    world.repo.git("pack-refs", "--all")
+
+
 def at_packed_origin(world: World) -> None:
     at_origin(world)
     world.repo.git("pack-refs", "--all")
@@ -136,6 +150,8 @@ STATES = {
     "at origin, packed": State(CLEAN, ("x ./a",), trust=at_packed_origin),
     "untrusted": State(CLEAN, None, trust=untrusted),
     "a tag with the name of origin": State(CLEAN, None, trust=at_a_tag_with_the_name_of_origin),
+    "a tag beside a folder of that name": State(CLEAN, None, trust=at_a_tag_beside_a_folder_of_that_name),
+    "a packed tag, and origin dangles": State(CLEAN, None, trust=at_a_packed_tag_of_a_dangling_origin),
     "no file at origin": State(CLEAN, None, trust=at_an_empty_origin),
     "another definition at origin": State(CLEAN, None, trust=at_another_origin),
     "a script of the tree": State(
